@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+#
+# plugpull: GNU Make, no configure step. `make` builds build/plugpull (the whole tool) and
+# build/plugpull-dut (what the machine under test needs, static). V=1 shows the commands.
+# CFLAGS, CPPFLAGS and LDFLAGS are yours and come last. VARIANT=asan builds with sanitizers.
+
+VARIANT ?= release
+HOST    := $(shell $(CC) -dumpmachine)
+OBJ     := build/$(HOST)-$(VARIANT)
+# The programs of the release build stand in build/ itself; another variant keeps its own.
+BIN     := $(if $(filter release,$(VARIANT)),build,$(OBJ))
+PREFIX  ?= /usr/local
+DESTDIR ?=
+PYTHON  ?= python3
+
+VERSION := $(shell cat VERSION)
+COMMIT  := $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown)
+
+CFLAGS ?= -O2 -g
+WARN    := -Wall -Wextra -Wshadow -Wvla -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes \
+           -Wwrite-strings
+ifeq ($(CI),true)
+WARN    += -Werror
+endif
+HARDEN_release := -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+HARDEN_asan    := -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+PKGS    := libcurl jansson inih libmicrohttpd nettle blkid liburing
+PP_CPPFLAGS := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Isrc -I. -I$(OBJ)
+PP_CFLAGS   := -std=gnu11 -fPIC -pthread $(WARN) $(HARDEN_$(VARIANT))
+PP_LDFLAGS  := -pthread $(if $(filter asan,$(VARIANT)),-fsanitize=address$(comma)undefined)
+comma       := ,
+LIBS        := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
+DUT_LIBS    := -lblkid -luuid -lnettle -luring -lm
+
+ifneq ($(V),1)
+Q := @
+say = @printf '  %-7s %s\n' $(1) $(2)
+else
+say = @:
+endif
+
+# Everything but the mains is one archive: each program pulls from it what it calls and no more,
+# which is what keeps plugpull-dut small and static.
+MAINS   := src/cli/plugpull.c src/cli/plugpull_dut.c src/cli/lab_guest.c
+PLUGINS := src/lab/nbdkit_plugin.c
+ALL_SRC := $(filter-out %_win.c %_macos.c,$(wildcard src/core/*.c writer/*.c verifier/*.c pdu/*.c \
+             src/lab/*.c src/campaign/*.c src/cli/*.c))
+LIB_SRC := $(filter-out $(MAINS) $(PLUGINS),$(ALL_SRC))
+LIB_OBJ := $(LIB_SRC:%.c=$(OBJ)/%.o)
+LIB     := $(OBJ)/libplugpull.a
+
+PROGRAMS := $(BIN)/plugpull $(BIN)/plugpull-dut
+PROGRAMS += $(if $(wildcard src/cli/lab_guest.c),$(BIN)/plugpull-lab-guest)
+PROGRAMS += $(if $(wildcard src/lab/nbdkit_plugin.c),$(BIN)/plugpull-drive.so)
+
+.DELETE_ON_ERROR:
+.PHONY: all check demo bench clean dist install uninstall tests deps
+
+all: deps-or-say $(PROGRAMS)
+
+# Says the one command that helps instead of letting the compiler complain about a header.
+.PHONY: deps-or-say
+deps-or-say:
+	@scripts/install-deps --check
+
+# ---- objects ------------------------------------------------------------------------------
+$(OBJ)/%.o: %.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PP_CPPFLAGS) $(CPPFLAGS) $(PP_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# Rewritten only when it changes, so that a commit does not rebuild the world.
+$(OBJ)/version.h: FORCE
+	@mkdir -p $(@D)
+	@printf '#define PP_VERSION "%s"\n#define PP_COMMIT "%s"\n' '$(VERSION)' '$(COMMIT)' > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+FORCE:
+
+$(LIB_OBJ) $(MAINS:%.c=$(OBJ)/%.o): | $(OBJ)/version.h
+
+$(LIB): $(LIB_OBJ)
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(BIN)/plugpull: $(OBJ)/src/cli/plugpull.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(PP_LDFLAGS) -o $@ $^ $(LIBS) $(LDFLAGS)
+
+# A static program cannot carry the sanitizers; that variant links it the ordinary way.
+$(BIN)/plugpull-dut: $(OBJ)/src/cli/plugpull_dut.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(PP_LDFLAGS) $(if $(filter asan,$(VARIANT)),,-static) -o $@ $^ $(DUT_LIBS) $(LDFLAGS)
+
+$(BIN)/plugpull-lab-guest: $(OBJ)/src/cli/lab_guest.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(PP_LDFLAGS) $(if $(filter asan,$(VARIANT)),,-static) -o $@ $^ $(DUT_LIBS) $(LDFLAGS)
+
+$(BIN)/plugpull-drive.so: $(OBJ)/src/lab/nbdkit_plugin.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(PP_LDFLAGS) -shared -o $@ $^ -lm $(LDFLAGS)
+
+# ---- tests --------------------------------------------------------------------------------
+# One program a file; a test is C with cmocka or an executable script. See scripts/run-tests.
+TEST_SRC := $(wildcard tests/unit/test_*.c tests/sim/test_*.c tests/pdu/test_*.c tests/lab/test_*.c)
+TEST_BIN := $(TEST_SRC:%.c=$(OBJ)/%)
+TOOL_SRC := $(wildcard tests/pdu/mock_*.c tests/lab/fake_*.c tests/bench/*.c tests/cli/*.c)
+TOOL_BIN := $(TOOL_SRC:%.c=$(OBJ)/%)
+
+$(TEST_BIN) $(TOOL_BIN): $(OBJ)/%: $(OBJ)/%.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(PP_LDFLAGS) -o $@ $^ -lcmocka $(LIBS) $(LDFLAGS)
+
+.SECONDARY: $(TEST_SRC:%.c=$(OBJ)/%.o) $(TOOL_SRC:%.c=$(OBJ)/%.o)
+
+tests: $(TEST_BIN) $(TOOL_BIN)
+
+deps:
+	@scripts/install-deps
+
+check: deps
+	+$(Q)scripts/check
+
+demo: deps
+	+$(Q)scripts/demo
+
+bench: all tests
+	$(Q)scripts/bench
+
+# ---- install ------------------------------------------------------------------------------
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/plugpull \
+		$(DESTDIR)$(PREFIX)/share/plugpull/profiles $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 build/plugpull build/plugpull-dut $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 build/plugpull-lab-guest build/plugpull-drive.so $(DESTDIR)$(PREFIX)/lib/plugpull/
+	install -m 644 pdu/profiles/*.ini $(DESTDIR)$(PREFIX)/share/plugpull/profiles/
+	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/plugpull $(DESTDIR)$(PREFIX)/bin/plugpull-dut
+	rm -rf $(DESTDIR)$(PREFIX)/lib/plugpull $(DESTDIR)$(PREFIX)/share/plugpull
+	rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/man/*.1))
+
+dist:
+	git archive --prefix=plugpull-$(VERSION)/ -o plugpull-$(VERSION).tar.gz HEAD
+
+clean:
+	rm -rf build
+
+-include $(shell find build -name '*.d' 2>/dev/null)
