@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A judged trial, as the verdict needs it (docs/method.md, M5 to M8): what the judge made of one
+ * drive's run, its cut and its scan. Built from the evidence alone (verifier/evidence.h), consumed
+ * by verifier/verdict.h.
+ */
+#ifndef PP_VERIFIER_TRIAL_H
+#define PP_VERIFIER_TRIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/core/layout.h"
+#include "src/core/method.h"
+
+#define PP_TEXT_SHORT 96
+#define PP_AGES_MAX   4
+
+/* Classes of loss (M4.4); the order is that of reports. */
+enum pp_loss_class {
+	PP_LOSS_STALE, PP_LOSS_BLANK, PP_LOSS_TORN, PP_LOSS_CORRUPT, PP_LOSS_MISDIRECTED,
+	PP_LOSS_UNREADABLE, PP_LOSS_FILE_GONE, PP_LOSS_FILE_SHORT, PP_LOSS_FS_GONE,
+	PP_LOSS_DEVICE_GONE, PP_LOSS_CLASSES
+};
+const char *pp_loss_class_name(enum pp_loss_class class);
+
+enum pp_trial_outcome {
+	PP_TRIAL_CLEAN, /* proven, aftermath complete, no loss, nothing collateral */
+	PP_TRIAL_LOSS,  /* proven, and something that should be there is not */
+	PP_TRIAL_VOID,  /* not proven to be a cut of this drive's machine: counts for nothing ... */
+	PP_TRIAL_OPEN,  /* proven, but the aftermath could not be settled (M6) */
+};
+const char *pp_trial_outcome_name(enum pp_trial_outcome outcome);
+
+/* Everything that must be equal for trials to be pooled (M1.3). */
+struct pp_arm_key {
+	char serial[PP_TEXT_SHORT], model[PP_TEXT_SHORT], firmware[PP_TEXT_SHORT];
+	char method[PP_TEXT_SHORT], workload[PP_TEXT_SHORT];
+	char target[PP_TEXT_SHORT];      /* "raw", or "file" */
+	char fs[PP_TEXT_SHORT], mount_options[256];
+	char policy[PP_TEXT_SHORT];      /* write cache as read back from the drive: "write back, fua" */
+	char kernel[PP_TEXT_SHORT];
+	char cut_kind[16];               /* "mains", "dc", "slot" */
+	uint32_t lanes, group, record_bytes;
+	bool noise;
+};
+bool pp_arm_key_equal(const struct pp_arm_key *a, const struct pp_arm_key *b);
+
+struct pp_trial {
+	struct pp_arm_key key;
+	uint32_t cut;                    /* number of the cut in its campaign, from 1 */
+	enum pp_trial_outcome outcome;
+	char reason[PP_TEXT_SHORT];      /* of void and open: "died before the cut", ... */
+	char resolution[256];            /* what a person wrote to clear an open or void trial (M6.5) */
+	bool proven;                     /* M5: the machine lost power */
+	bool exposed;                    /* M8.1 */
+	char unexposed_reason[PP_TEXT_SHORT]; /* "foreign flushes", "last ack too old", ... */
+	bool collateral;                 /* M2.5 */
+	bool fs_damaged, unserializable; /* flags of M6.3, M4.4 */
+	bool lost_acked;                 /* also set in a void trial: acked data is missing (M5.6) */
+	uint64_t records_acked;          /* D over all lanes: durable by the writer's own word */
+	uint64_t records_lost;
+	uint64_t lost[PP_LOSS_CLASSES];  /* records by class */
+	int64_t lost_age_ns_min, lost_age_ns_max; /* of losses by ack; -1 where none (M4.9) */
+	uint64_t in_flight, torn_in_flight;       /* M4.3, M4.8 */
+	bool drive_lost_power;           /* M7.5, by counters, 0 W, or lost noise */
+	bool no_volatile_cache;          /* the drive itself declares none (M7.4) */
+	char drive_power_witness[PP_TEXT_SHORT];  /* which of M7.5 */
+	bool kernel_asked;               /* at least one flush or FUA a sync (M8.2) */
+	double flushes_per_sync;
+	bool via_flush;                  /* label of M8.4 */
+};
+
+#endif
