@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Method. First pass: walk every cell of the scan once, check that no record contradicts the ledger
+ * (M4.6) and find each lane's D. Second pass: judge each cell of each slot against e and F, take
+ * the slot's worst, and map it to a class. Third: hear the re-reads.
+ */
+#include "oracle.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What one cell is, worst last (M4.1). */
+enum cell_class { CELL_OK, CELL_NEW, CELL_OLD, CELL_BLANK, CELL_FOREIGN, CELL_UNREAD, CELL_DAMAGED,
+	CELL_CLASSES };
+
+/* A cell as found, whatever form the scan kept it in. */
+struct found {
+	enum { FOUND_VALID, FOUND_ZERO, FOUND_FF, FOUND_DAMAGED, FOUND_UNREAD, FOUND_ABSENT } kind;
+	struct pp_cell cell;    /* FOUND_VALID */
+	const uint8_t *bytes;   /* raw bytes where the scan kept them, else NULL */
+};
+
+struct oracle {
+	const struct pp_oracle_input *in;
+	struct pp_oracle_result *out;
+	uint32_t cells;
+	size_t loss_room;
+	struct pp_error *err;
+};
+
+struct place {
+	uint32_t lane;
+	uint64_t slot, offset;
+	uint64_t expected;      /* e; 0: the base */
+	uint64_t flight;        /* the one of F; 0: none */
+	bool hole;              /* e is a base that never held anything */
+};
+
+static bool bit(const uint8_t *map, uint32_t i)
+{
+	return map[i / 8] >> i % 8 & 1;
+}
+
+static const struct pp_scan_slot *slot_of(const struct pp_scan *scan, uint32_t lane, uint64_t slot)
+{
+	static const struct pp_scan_slot absent = { .kind = PP_SLOT_ABSENT };
+	const struct pp_scan_slot *s = pp_scan_slot(scan, lane, slot);
+
+	return s ? s : &absent;
+}
+
+static struct found cell_at(const struct pp_scan *scan, const struct pp_scan_slot *s, uint32_t i,
+	uint64_t offset)
+{
+	struct found f = { .kind = FOUND_ABSENT };
+
+	switch ((enum pp_slot_kind)s->kind) {
+	case PP_SLOT_INTACT:
+		f.kind = FOUND_VALID;
+		f.cell.index = i;
+		f.cell.record = (struct pp_record){ .run = scan->runs[s->run], .lane = s->lane,
+			.cells = scan->record_bytes / PP_CELL_BYTES, .flags = s->flags, .seq = s->seq,
+			.offset = offset, .issued_ns = s->issued_ns, .durable = s->durable };
+		break;
+	case PP_SLOT_ZERO:
+		f.kind = FOUND_ZERO;
+		break;
+	case PP_SLOT_FF:
+		f.kind = FOUND_FF;
+		break;
+	case PP_SLOT_RAW:
+		if (bit(s->absent, i)) {
+			f.kind = FOUND_ABSENT;
+			break;
+		}
+		if (bit(s->unread, i)) {
+			f.kind = FOUND_UNREAD;
+			break;
+		}
+		f.bytes = s->bytes + (size_t)i * PP_CELL_BYTES;
+		switch (pp_cell_check(f.bytes, &f.cell)) {
+		case PP_CELL_VALID: f.kind = FOUND_VALID; break;
+		case PP_CELL_ZERO: f.kind = FOUND_ZERO; break;
+		case PP_CELL_FF: f.kind = FOUND_FF; break;
+		case PP_CELL_DAMAGED: f.kind = FOUND_DAMAGED; break;
+		}
+		break;
+	case PP_SLOT_ABSENT:
+	case PP_SLOT_KINDS:
+		break;
+	}
+	return f;
+}
+
+/* ---- first pass: does the evidence hold together, and what is D --------------------------- */
+
+static uint64_t bound_of(const struct oracle *o, uint32_t lane)
+{
+	return o->in->acked[lane] + pp_layout_window(o->in->layout);
+}
+
+static bool is_ours(const struct oracle *o, const struct found *f)
+{
+	return f->kind == FOUND_VALID && pp_run_id_equal(&f->cell.record.run, &o->in->run);
+}
+
+/* True where the cell's own offset says that it belongs at byte offset + index * 512. */
+static bool in_place(const struct pp_cell *cell, uint32_t index, uint64_t offset)
+{
+	return cell->record.offset + (uint64_t)cell->index * PP_CELL_BYTES ==
+		offset + (uint64_t)index * PP_CELL_BYTES;
+}
+
+/* A valid cell of this run, wherever found: could the writer have made it? (M4.6) */
+static int check_ours(struct oracle *o, const struct pp_cell *cell)
+{
+	const struct pp_layout *l = o->in->layout;
+	const struct pp_record *r = &cell->record;
+
+	if (r->lane >= l->lanes)
+		return pp_fail(o->err, PP_ERR_EVIDENCE, "a record of this run names lane %u, but the "
+			"run had %u", r->lane, l->lanes);
+	if (r->seq < 1 || r->seq > bound_of(o, r->lane))
+		return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u holds record %" PRIu64 ", but the "
+			"writer may not have gone beyond %" PRIu64 " (acked %" PRIu64 " + window %u)",
+			r->lane, r->seq, bound_of(o, r->lane), o->in->acked[r->lane],
+			pp_layout_window(l));
+	if (r->durable >= r->seq)
+		return pp_fail(o->err, PP_ERR_EVIDENCE, "record %" PRIu64 " of lane %u says that %"
+			PRIu64 " was durable before it was issued", r->seq, r->lane, r->durable);
+	if (r->cells != o->cells || r->seq > pp_layout_seq_max(l) || r->offset !=
+		pp_layout_offset(l, r->lane, pp_layout_slot(l, r->lane, r->seq)))
+		return pp_fail(o->err, PP_ERR_EVIDENCE, "record %" PRIu64 " of lane %u claims bytes at %"
+			PRIu64 ", a place where the writer never puts it", r->seq, r->lane, r->offset);
+	if (r->durable > o->out->lane[r->lane].durable)
+		o->out->lane[r->lane].durable = r->durable;
+	return 0;
+}
+
+static int survey_slot(struct oracle *o, uint32_t lane, uint64_t slot, const struct pp_scan_slot *s)
+{
+	uint64_t offset = pp_layout_offset(o->in->layout, lane, slot);
+	uint32_t i, n = s->kind == PP_SLOT_RAW ? o->cells : s->kind == PP_SLOT_INTACT ? 1 : 0;
+
+	for (i = 0; i < n; i++) {
+		struct found f = cell_at(o->in->scan, s, i, offset);
+
+		if (!is_ours(o, &f))
+			continue;
+		if (check_ours(o, &f.cell) != 0)
+			return -1;
+		if (s->kind == PP_SLOT_INTACT && f.cell.record.lane == lane &&
+			f.cell.record.seq > o->out->lane[lane].newest)
+			o->out->lane[lane].newest = f.cell.record.seq;
+	}
+	return 0;
+}
+
+static int survey(struct oracle *o)
+{
+	uint32_t lane;
+	uint64_t slot;
+
+	for (lane = 0; lane < o->in->layout->lanes; lane++)
+		o->out->lane[lane].acked = o->out->lane[lane].durable = o->in->acked[lane];
+	for (lane = 0; lane < o->in->layout->lanes; lane++) {
+		const struct pp_scan_lane *l = &o->in->scan->lane[lane];
+
+		for (slot = 0; slot < l->slots; slot++)
+			if (survey_slot(o, lane, slot, &l->slot[slot]) != 0)
+				return -1;
+	}
+	for (lane = 0; lane < o->in->layout->lanes; lane++)
+		o->out->records_durable += o->out->lane[lane].durable;
+	return 0;
+}
+
+/* ---- second pass: cells, slots, classes --------------------------------------------------- */
+
+/* True where this cell is what the base scan found in this very place. */
+static bool equals_base(const struct oracle *o, const struct place *p, uint32_t i,
+	const struct found *f)
+{
+	struct found b = cell_at(o->in->base, slot_of(o->in->base, p->lane, p->slot), i, p->offset);
+
+	if (b.kind != f->kind)
+		return false;
+	switch (b.kind) {
+	case FOUND_VALID:
+		return pp_run_id_equal(&b.cell.record.run, &f->cell.record.run) &&
+			b.cell.record.lane == f->cell.record.lane && b.cell.index == f->cell.index &&
+			b.cell.record.cells == f->cell.record.cells &&
+			b.cell.record.flags == f->cell.record.flags &&
+			b.cell.record.seq == f->cell.record.seq &&
+			b.cell.record.offset == f->cell.record.offset &&
+			b.cell.record.issued_ns == f->cell.record.issued_ns &&
+			b.cell.record.durable == f->cell.record.durable;
+	case FOUND_DAMAGED:
+		return memcmp(b.bytes, f->bytes, PP_CELL_BYTES) == 0;
+	case FOUND_ZERO:
+	case FOUND_FF:
+	case FOUND_ABSENT:
+		return true;
+	case FOUND_UNREAD:
+		break; /* what could not be read then vouches for nothing now */
+	}
+	return false;
+}
+
+static enum cell_class class_ours(const struct place *p, uint32_t i, const struct pp_cell *cell)
+{
+	if (cell->record.lane != p->lane || !in_place(cell, i, p->offset))
+		return CELL_FOREIGN;
+	if (cell->record.seq == p->flight)
+		return CELL_NEW;
+	return cell->record.seq == p->expected ? CELL_OK : CELL_OLD;
+}
+
+static enum cell_class class_valid(const struct oracle *o, const struct place *p, uint32_t i,
+	const struct found *f)
+{
+	const struct pp_cell *cell = &f->cell;
+
+	if (is_ours(o, f))
+		return class_ours(p, i, cell);
+	if (equals_base(o, p, i, f))
+		return p->expected == 0 ? CELL_OK : CELL_OLD;
+	if (!in_place(cell, i, p->offset))
+		return CELL_FOREIGN;
+	/* Files of lanes have the same offsets: there the lane is part of the place. */
+	if (pp_workload_own_files(o->in->layout->workload) && cell->record.lane != p->lane)
+		return CELL_FOREIGN;
+	return CELL_OLD;
+}
+
+static enum cell_class class_cell(const struct oracle *o, const struct place *p, uint32_t i,
+	const struct found *f)
+{
+	switch (f->kind) {
+	case FOUND_VALID:
+		return class_valid(o, p, i, f);
+	case FOUND_UNREAD:
+		return CELL_UNREAD;
+	case FOUND_DAMAGED:
+		if (!equals_base(o, p, i, f))
+			return CELL_DAMAGED;
+		return p->expected == 0 ? CELL_OK : CELL_OLD;
+	case FOUND_ZERO:
+	case FOUND_FF:
+	case FOUND_ABSENT:
+		if (p->expected == 0 && equals_base(o, p, i, f))
+			return CELL_OK;
+		return CELL_BLANK;
+	}
+	return CELL_DAMAGED;
+}
+
+/* What a slot's cells came to. */
+struct tally {
+	uint32_t of[CELL_CLASSES];
+	uint32_t absent;
+	uint64_t old_seq;       /* the one old record; mixed_old where there are several */
+	struct pp_run_id old_run;
+	bool mixed_old;
+};
+
+static void tally_old(struct tally *t, const struct found *f)
+{
+	if (f->kind != FOUND_VALID)
+		t->mixed_old |= t->of[CELL_OLD] > 1;
+	else if (t->of[CELL_OLD] == 1) {
+		t->old_seq = f->cell.record.seq;
+		t->old_run = f->cell.record.run;
+	} else if (t->old_seq != f->cell.record.seq ||
+		!pp_run_id_equal(&t->old_run, &f->cell.record.run))
+		t->mixed_old = true;
+}
+
+static void tally_slot(const struct oracle *o, const struct place *p, const struct pp_scan *scan,
+	const struct pp_scan_slot *s, struct tally *t)
+{
+	uint32_t i;
+
+	memset(t, 0, sizeof(*t));
+	for (i = 0; i < o->cells; i++) {
+		struct found f = cell_at(scan, s, i, p->offset);
+		enum cell_class class = class_cell(o, p, i, &f);
+
+		t->of[class]++;
+		t->absent += f.kind == FOUND_ABSENT && class == CELL_BLANK;
+		if (class == CELL_OLD)
+			tally_old(t, &f);
+	}
+}
+
+/* The cells that the rules do not allow here (M4.2, M4.3). */
+static void strike_allowed(const struct oracle *o, const struct place *p, struct tally *t)
+{
+	if (!p->flight)
+		return;
+	t->of[CELL_NEW] = 0;
+	t->of[CELL_DAMAGED] = 0;
+	t->of[CELL_UNREAD] = 0;
+	if (!p->hole)
+		return;
+	t->of[CELL_BLANK] = 0;
+	t->absent = 0;
+	if (o->in->kind == PP_TARGET_FILE)
+		t->of[CELL_FOREIGN] = 0;
+}
+
+/* The slot's class by its worst cell; false where all is allowed (M4.4). */
+static bool loss_class(const struct oracle *o, const struct place *p, const struct tally *found,
+	enum pp_loss_class *class)
+{
+	struct tally t = *found;
+
+	strike_allowed(o, p, &t);
+	if (t.of[CELL_DAMAGED])
+		*class = PP_LOSS_CORRUPT;
+	else if (t.of[CELL_UNREAD])
+		*class = PP_LOSS_UNREADABLE;
+	else if (t.of[CELL_FOREIGN])
+		*class = PP_LOSS_MISDIRECTED;
+	else if (t.absent)
+		*class = PP_LOSS_FILE_SHORT;
+	else if (t.of[CELL_BLANK])
+		*class = t.of[CELL_BLANK] == o->cells ? PP_LOSS_BLANK : PP_LOSS_TORN;
+	else if (t.of[CELL_OLD])
+		*class = t.of[CELL_OLD] == o->cells && !t.mixed_old ? PP_LOSS_STALE : PP_LOSS_TORN;
+	else
+		return t.of[CELL_NEW] != 0;
+	return true;
+}
+
+static int add_loss(struct oracle *o, const struct place *p, enum pp_loss_class class)
+{
+	struct pp_oracle_result *out = o->out;
+	struct pp_loss *loss;
+
+	if (out->losses == o->loss_room) {
+		size_t room = o->loss_room ? 2 * o->loss_room : 64;
+
+		loss = realloc(out->loss, room * sizeof(*loss));
+		if (!loss)
+			return pp_fail_os(o->err, ENOMEM, "cannot list losses");
+		out->loss = loss;
+		o->loss_room = room;
+	}
+	loss = &out->loss[out->losses++];
+	*loss = (struct pp_loss){ .lane = p->lane, .slot = p->slot, .offset = p->offset,
+		.seq = p->expected, .class = class,
+		.by_ack = p->expected && p->expected <= o->in->acked[p->lane],
+		.unserializable = p->expected && out->lane[p->lane].newest > p->expected };
+	return 0;
+}
+
+static void note_flight(struct oracle *o, const struct place *p, const struct tally *t)
+{
+	uint32_t touched = t->of[CELL_NEW] + t->of[CELL_DAMAGED] + t->of[CELL_UNREAD];
+
+	if (!p->flight || !touched)
+		return;
+	o->out->in_flight_seen++;
+	if (t->of[CELL_NEW] != o->cells)
+		o->out->in_flight_torn++;
+	if (t->of[CELL_UNREAD])
+		o->out->in_flight_unreadable++;
+	if (p->hole && o->in->kind == PP_TARGET_FILE && t->of[CELL_FOREIGN])
+		o->out->exposed_stale = true;
+}
+
+static struct place place_of(const struct oracle *o, uint32_t lane, uint64_t slot)
+{
+	const struct pp_layout *l = o->in->layout;
+	uint64_t durable = o->out->lane[lane].durable, newest;
+	struct place p = { .lane = lane, .slot = slot,
+		.offset = pp_layout_offset(l, lane, slot) };
+	uint8_t base = slot_of(o->in->base, lane, slot)->kind;
+
+	p.expected = pp_layout_newest(l, lane, slot, durable);
+	newest = pp_layout_newest(l, lane, slot, bound_of(o, lane));
+	p.flight = newest > durable ? newest : 0;
+	p.hole = p.expected == 0 && base == PP_SLOT_ABSENT;
+	return p;
+}
+
+/*
+ * M2.5: with records smaller than the unit, damage to a neighbour in the same unit as a record in
+ * flight is collateral: reported, not clean, no broken promise.
+ */
+static bool is_collateral(const struct oracle *o, const struct place *p, const struct tally *t)
+{
+	const struct pp_layout *l = o->in->layout;
+	uint64_t per_unit, first, slot;
+
+	if (!l->sub_block || l->record_bytes >= l->unit_bytes ||
+		!(t->of[CELL_DAMAGED] || t->of[CELL_UNREAD]) || t->of[CELL_OLD] || t->of[CELL_BLANK] ||
+		t->of[CELL_FOREIGN])
+		return false;
+	per_unit = l->unit_bytes / l->record_bytes;
+	first = p->slot - p->slot % per_unit;
+	for (slot = first; slot < first + per_unit; slot++)
+		if (slot != p->slot && slot < l->slots && place_of(o, p->lane, slot).flight)
+			return true;
+	return false;
+}
+
+static uint64_t slots_to_check(const struct oracle *o, uint32_t lane)
+{
+	const struct pp_layout *l = o->in->layout;
+	uint64_t most = l->slots, durable = o->out->lane[lane].durable;
+
+	if (l->workload != PP_APPEND)
+		return most;
+	most = o->in->base->lane[lane].slots;
+	if (durable && pp_layout_slot(l, lane, durable) + 1 > most)
+		most = pp_layout_slot(l, lane, durable) + 1;
+	return o->in->scan->lane[lane].slots > most ? o->in->scan->lane[lane].slots : most;
+}
+
+static int judge_lane(struct oracle *o, uint32_t lane)
+{
+	bool gone = o->in->scan->lane[lane].file_state == PP_FILE_GONE;
+	uint64_t slot, slots = slots_to_check(o, lane);
+	enum pp_loss_class class;
+	struct tally t;
+
+	for (slot = 0; slot < slots; slot++) {
+		struct place p = place_of(o, lane, slot);
+
+		o->out->slots_checked++;
+		tally_slot(o, &p, o->in->scan, slot_of(o->in->scan, lane, slot), &t);
+		note_flight(o, &p, &t);
+		if (!loss_class(o, &p, &t, &class))
+			continue;
+		if (is_collateral(o, &p, &t)) {
+			o->out->collateral++;
+			continue;
+		}
+		if (add_loss(o, &p, gone ? PP_LOSS_FILE_GONE : class) != 0)
+			return -1;
+	}
+	/* A file that is gone is a loss even where nothing was acked into it: the base had it. */
+	if (gone && o->in->base->lane[lane].file_state == PP_FILE_PRESENT && slots == 0) {
+		struct place p = { .lane = lane };
+
+		return add_loss(o, &p, PP_LOSS_FILE_GONE);
+	}
+	return 0;
+}
+
+/* ---- third pass: one read does not convict (M4.7) ------------------------------------------ */
+
+static bool reread_lost(const struct oracle *o, const struct pp_loss *loss, const struct pp_scan *again)
+{
+	struct place p = place_of(o, loss->lane, loss->slot);
+	const struct pp_scan_slot *s = pp_scan_slot(again, loss->lane, loss->slot);
+	enum pp_loss_class class;
+	struct tally t;
+
+	if (loss->class == PP_LOSS_FILE_GONE && again->lane[loss->lane].file_state == PP_FILE_GONE)
+		return true;
+	if (!s)
+		return true; /* not asked for: says nothing in its favour */
+	tally_slot(o, &p, again, s, &t);
+	return loss_class(o, &p, &t, &class);
+}
+
+static void hear_rereads(struct oracle *o)
+{
+	size_t i, k;
+
+	for (i = 0; i < o->out->losses; i++)
+		for (k = 0; k < o->in->rereads; k++)
+			if (!reread_lost(o, &o->out->loss[i], o->in->reread[k]))
+				o->out->loss[i].unstable = true;
+}
+
+static void sum_up(struct oracle *o)
+{
+	struct pp_oracle_result *out = o->out;
+	size_t i;
+
+	for (i = 0; i < out->losses; i++) {
+		const struct pp_loss *loss = &out->loss[i];
+
+		if (loss->unstable) {
+			out->unstable++;
+			continue;
+		}
+		out->lost[loss->class]++;
+		out->lost_total++;
+		out->unserializable |= loss->unserializable;
+		if (loss->seq == 0)
+			out->lost_base++;
+		else if (loss->by_ack)
+			out->lost_acked++;
+		else
+			out->lost_by_order++;
+	}
+}
+
+static bool run_known(const struct oracle *o, const struct pp_run_id *id)
+{
+	size_t i;
+
+	if (pp_run_id_equal(id, &o->in->run))
+		return true;
+	for (i = 0; i < o->in->base->run_count; i++)
+		if (pp_run_id_equal(id, &o->in->base->runs[i]))
+			return true;
+	return false;
+}
+
+static void list_unknown_runs(struct oracle *o)
+{
+	size_t i;
+
+	for (i = 0; i < o->in->scan->run_count; i++) {
+		if (run_known(o, &o->in->scan->runs[i]))
+			continue;
+		if (o->out->unknown_runs < 16)
+			o->out->unknown_run[o->out->unknown_runs] = o->in->scan->runs[i];
+		o->out->unknown_runs++;
+	}
+}
+
+static int check_shapes(const struct oracle *o)
+{
+	const struct pp_oracle_input *in = o->in;
+	const struct pp_layout *l = in->layout;
+	size_t k;
+
+	if (in->scan->record_bytes != l->record_bytes || in->base->record_bytes != l->record_bytes ||
+		in->scan->lanes != l->lanes || in->base->lanes != l->lanes || in->scan->sparse ||
+		in->base->sparse)
+		return pp_fail(o->err, PP_ERR_EVIDENCE, "scan, base and run are not of one shape");
+	for (k = 0; k < in->rereads; k++)
+		if (in->reread[k]->record_bytes != l->record_bytes || in->reread[k]->lanes != l->lanes)
+			return pp_fail(o->err, PP_ERR_EVIDENCE, "re-read %zu is of another shape", k + 1);
+	return 0;
+}
+
+static int judge_all(struct oracle *o)
+{
+	uint32_t lane;
+
+	if (check_shapes(o) != 0 || survey(o) != 0)
+		return -1;
+	for (lane = 0; lane < o->in->layout->lanes; lane++)
+		if (judge_lane(o, lane) != 0)
+			return -1;
+	hear_rereads(o);
+	sum_up(o);
+	list_unknown_runs(o);
+	return 0;
+}
+
+int pp_oracle_judge(const struct pp_oracle_input *input, struct pp_oracle_result *result,
+	struct pp_error *err)
+{
+	struct oracle o = { .in = input, .out = result, .err = err,
+		.cells = input->layout->record_bytes / PP_CELL_BYTES };
+
+	assert(input->rereads <= PP_REREADS_MAX);
+	memset(result, 0, sizeof(*result));
+	if (judge_all(&o) == 0)
+		return 0;
+	pp_oracle_release(result);
+	return -1;
+}
+
+void pp_oracle_release(struct pp_oracle_result *result)
+{
+	free(result->loss);
+	memset(result, 0, sizeof(*result));
+}
+
+size_t pp_oracle_ranges(const struct pp_oracle_result *result, struct pp_scan_range **ranges)
+{
+	struct pp_scan_range *list;
+	size_t i, n = 0;
+
+	*ranges = NULL;
+	if (result->losses == 0)
+		return 0;
+	list = calloc(result->losses, sizeof(*list));
+	if (!list)
+		return 0;
+	for (i = 0; i < result->losses; i++) {
+		const struct pp_loss *loss = &result->loss[i];
+
+		if (n && list[n - 1].lane == loss->lane && list[n - 1].last + 1 == loss->slot)
+			list[n - 1].last = loss->slot;
+		else
+			list[n++] = (struct pp_scan_range){ loss->lane, loss->slot, loss->slot };
+	}
+	*ranges = list;
+	return n;
+}
