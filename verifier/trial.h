@@ -66,6 +66,7 @@ struct pp_trial {
 	bool drive_lost_power;           /* M7.5, by counters, 0 W, or lost noise */
 	bool no_volatile_cache;          /* the drive itself declares none (M7.4) */
 	char drive_power_witness[PP_TEXT_SHORT];  /* which of M7.5 */
+	bool noise_lost;                 /* acked noise was missing after this cut (M7.1, M7.6) */
 	bool kernel_asked;               /* at least one flush or FUA a sync (M8.2) */
 	double flushes_per_sync;
 	bool via_flush;                  /* label of M8.4 */
