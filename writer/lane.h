@@ -61,6 +61,7 @@ struct pp_lane_failure {
 	const char *call;  /* "write", "fdatasync", ...; NULL if there was no failure */
 	int64_t os_code;   /* 0 for a short write */
 	int64_t bytes;     /* what a short write wrote; -1 otherwise */
+	bool first;        /* this one ended the run */
 };
 
 /* Read-only for others, except through the functions below; the two atomics from any thread. */
@@ -82,6 +83,7 @@ struct pp_lane {
 	int64_t group_began_ns;
 	uint32_t window;
 	uint64_t seq_max;
+	int next;                      /* what the next step does; private */
 	enum pp_lane_status status;
 	struct pp_lane_failure failure;
 	_Atomic uint64_t issued, acked; /* highest so far */

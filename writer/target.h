@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One open file description on a run's target: what a lane writes to. Each lane opens its own, since
+ * a failed sync is reported once per open file (fsync(2); docs/method.md, M2.3).
+ */
+#ifndef PP_WRITER_TARGET_H
+#define PP_WRITER_TARGET_H
+
+#include "lane.h"
+
+#define PP_TARGET_ALIGN_BYTES 4096 /* of buffers for direct I/O */
+#define PP_TARGET_PATH_MAX    4000 /* characters; leaves room for what pp_layout_file_name adds */
+
+struct pp_target {
+	int fd;
+	char name[4096];
+};
+
+/*
+ * Opens the file of `lane`, or the device, with the method's flags. Creates and truncates nothing.
+ * Fails if it is neither a regular file nor a block device, too short for the lane's region, or
+ * (append) longer than the lane's base slots: then a record would overwrite instead of append.
+ */
+int pp_target_open(struct pp_target *target, const struct pp_layout *layout,
+	const struct pp_method *method, const char *path, uint32_t lane, struct pp_error *err);
+int pp_target_close(struct pp_target *target, struct pp_error *err);
+
+/* Calls on this target; it must outlive the lane. */
+void pp_target_io(struct pp_target *target, struct pp_lane_io *io);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Threads around lanes. A lane's thread steps it until it ends and sleeps only while the window is
+ * closed. Who ends the run (a failing lane, pp_writer_stop) sets its state first and then wakes
+ * every lane, so none sleeps through the end.
+ */
+#include "writer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/core/clock.h"
+#include "target.h"
+
+struct lane_thread {
+	struct pp_writer *writer;
+	struct pp_lane lane;
+	struct pp_target target;
+	struct pp_histogram latency;
+	void *buf;
+	pthread_t thread;
+	pthread_mutex_t lock; /* guards only the sleep: the window itself is atomic */
+	pthread_cond_t wake;
+	bool started, joined;
+	bool ended; /* under writer->lock */
+};
+
+struct pp_writer {
+	struct pp_writer_config config;
+	struct pp_run run;
+	pthread_mutex_t lock;
+	pthread_cond_t one_ended;
+	uint32_t lanes_ended; /* under lock */
+	uint32_t lanes;
+	struct lane_thread *threads;
+};
+
+static void wake_all(struct pp_writer *writer)
+{
+	uint32_t i;
+
+	for (i = 0; i < writer->lanes; i++) {
+		pthread_mutex_lock(&writer->threads[i].lock);
+		pthread_cond_broadcast(&writer->threads[i].wake);
+		pthread_mutex_unlock(&writer->threads[i].lock);
+	}
+}
+
+static void wait_for_window(struct lane_thread *t)
+{
+	pthread_mutex_lock(&t->lock);
+	while (!pp_lane_may_go_on(&t->lane))
+		pthread_cond_wait(&t->wake, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void *lane_main(void *arg)
+{
+	struct lane_thread *t = arg;
+	struct pp_writer *writer = t->writer;
+	enum pp_lane_status status;
+
+	while ((status = pp_lane_step(&t->lane)) <= PP_LANE_BLOCKED)
+		if (status == PP_LANE_BLOCKED)
+			wait_for_window(t);
+	if (status == PP_LANE_FAILED)
+		wake_all(writer);
+	pthread_mutex_lock(&writer->lock);
+	t->ended = true;
+	writer->lanes_ended++;
+	pthread_cond_broadcast(&writer->one_ended);
+	pthread_mutex_unlock(&writer->lock);
+	return NULL;
+}
+
+static void free_all(struct pp_writer *writer)
+{
+	uint32_t i;
+
+	for (i = 0; i < writer->lanes; i++) {
+		struct lane_thread *t = &writer->threads[i];
+
+		pp_target_close(&t->target, NULL);
+		free(t->buf);
+		pthread_cond_destroy(&t->wake);
+		pthread_mutex_destroy(&t->lock);
+	}
+	pthread_cond_destroy(&writer->one_ended);
+	pthread_mutex_destroy(&writer->lock);
+	free(writer->threads);
+	free((char *)writer->config.path);
+	free(writer);
+}
+
+static int open_lane(struct pp_writer *writer, uint32_t number, struct pp_error *err)
+{
+	const struct pp_writer_config *config = &writer->config;
+	struct lane_thread *t = &writer->threads[number];
+	struct pp_lane_io io;
+
+	if (pp_target_open(&t->target, &config->layout, config->method, config->path, number, err) != 0)
+		return -1;
+	t->buf = aligned_alloc(PP_TARGET_ALIGN_BYTES,
+		(config->layout.record_bytes + PP_TARGET_ALIGN_BYTES - 1) / PP_TARGET_ALIGN_BYTES *
+		PP_TARGET_ALIGN_BYTES);
+	if (!t->buf)
+		return pp_fail(err, PP_ERR_SYSTEM, "out of memory");
+	pp_target_io(&t->target, &io);
+	pp_histogram_init(&t->latency);
+	pp_lane_init(&t->lane, number, &config->layout, config->method, &config->run_id,
+		config->compressible ? PP_RECORD_COMPRESSIBLE : 0, &io, &config->peer, &writer->run,
+		t->buf, &t->latency);
+	return 0;
+}
+
+/* Signals belong to the thread that asked for the run; a lane's calls are never interrupted. */
+static int start_threads(struct pp_writer *writer, struct pp_error *err)
+{
+	sigset_t all, before;
+	uint32_t i;
+	int code = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (i = 0; i < writer->lanes && code == 0; i++) {
+		code = pthread_create(&writer->threads[i].thread, NULL, lane_main, &writer->threads[i]);
+		writer->threads[i].started = code == 0;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (code == 0)
+		return 0;
+	pp_writer_stop(writer, -1, NULL);
+	return pp_fail_os(err, code, "cannot start the thread of lane %u", i - 1);
+}
+
+static struct pp_writer *writer_new(const struct pp_writer_config *config)
+{
+	struct pp_writer *writer = calloc(1, sizeof(*writer));
+	struct lane_thread *threads = calloc(config->layout.lanes, sizeof(*threads));
+	char *path = strdup(config->path);
+	pthread_condattr_t monotonic;
+	uint32_t i;
+
+	if (!writer || !threads || !path) {
+		free(writer);
+		free(threads);
+		free(path);
+		return NULL;
+	}
+	writer->config = *config;
+	writer->config.path = path;
+	writer->lanes = config->layout.lanes;
+	writer->threads = threads;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_mutex_init(&writer->lock, NULL);
+	pthread_cond_init(&writer->one_ended, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	for (i = 0; i < writer->lanes; i++) {
+		threads[i].writer = writer;
+		threads[i].target.fd = -1;
+		pthread_mutex_init(&threads[i].lock, NULL);
+		pthread_cond_init(&threads[i].wake, NULL);
+	}
+	return writer;
+}
+
+struct pp_writer *pp_writer_start(const struct pp_writer_config *config, struct pp_error *err)
+{
+	struct pp_writer *writer = writer_new(config);
+	uint32_t i;
+
+	if (!writer) {
+		pp_fail(err, PP_ERR_SYSTEM, "out of memory");
+		return NULL;
+	}
+	for (i = 0; i < writer->lanes; i++)
+		if (open_lane(writer, i, err) != 0)
+			goto undo;
+	if (start_threads(writer, err) != 0)
+		goto undo;
+	return writer;
+undo:
+	free_all(writer);
+	return NULL;
+}
+
+int pp_writer_echo(struct pp_writer *writer, uint32_t lane, uint64_t last, struct pp_error *err)
+{
+	struct lane_thread *t;
+
+	if (lane >= writer->lanes)
+		return pp_fail(err, PP_ERR_PEER, "listener echoed lane %u of %u", lane, writer->lanes);
+	t = &writer->threads[lane];
+	if (pp_lane_echo(&t->lane, last, err) != 0)
+		return -1;
+	pthread_mutex_lock(&t->lock);
+	pthread_cond_signal(&t->wake);
+	pthread_mutex_unlock(&t->lock);
+	return 0;
+}
+
+void pp_writer_progress(const struct pp_writer *writer, uint32_t lane,
+	struct pp_writer_progress *progress)
+{
+	const struct pp_lane *l = &writer->threads[lane].lane;
+
+	assert(lane < writer->lanes);
+	/* In this order, so that echoed <= acked <= issued also while they grow. */
+	progress->echoed = atomic_load(&l->echoed);
+	progress->acked = atomic_load(&l->acked);
+	progress->issued = atomic_load(&l->issued);
+}
+
+enum pp_run_state pp_writer_state(const struct pp_writer *writer)
+{
+	return (enum pp_run_state)atomic_load(&writer->run.state);
+}
+
+bool pp_writer_ended(const struct pp_writer *writer)
+{
+	struct pp_writer *w = (struct pp_writer *)writer;
+	bool ended;
+
+	pthread_mutex_lock(&w->lock);
+	ended = w->lanes_ended == w->lanes;
+	pthread_mutex_unlock(&w->lock);
+	return ended;
+}
+
+/* Waits until every started lane has ended; false at the deadline. */
+static bool wait_ended(struct pp_writer *writer, int64_t timeout_ms)
+{
+	int64_t until_ns = pp_clock_mono_ns() + timeout_ms * PP_NS_PER_MS;
+	struct timespec until = { until_ns / PP_NS_PER_S, until_ns % PP_NS_PER_S };
+	uint32_t i, started = 0;
+	int rc = 0;
+
+	for (i = 0; i < writer->lanes; i++)
+		started += writer->threads[i].started;
+	pthread_mutex_lock(&writer->lock);
+	while (writer->lanes_ended < started && rc == 0)
+		rc = timeout_ms < 0 ? pthread_cond_wait(&writer->one_ended, &writer->lock)
+			: pthread_cond_timedwait(&writer->one_ended, &writer->lock, &until);
+	pthread_mutex_unlock(&writer->lock);
+	return rc == 0;
+}
+
+static bool has_ended(struct lane_thread *t)
+{
+	bool ended;
+
+	pthread_mutex_lock(&t->writer->lock);
+	ended = t->ended;
+	pthread_mutex_unlock(&t->writer->lock);
+	return ended;
+}
+
+int pp_writer_stop(struct pp_writer *writer, int64_t timeout_ms, struct pp_error *err)
+{
+	int expected = PP_RUN_RUNNING, rc = 0;
+	char left[128] = "";
+	uint32_t i;
+
+	atomic_compare_exchange_strong(&writer->run.state, &expected, PP_RUN_STOPPING);
+	wake_all(writer);
+	wait_ended(writer, timeout_ms);
+	for (i = 0; i < writer->lanes; i++) {
+		struct lane_thread *t = &writer->threads[i];
+		size_t used = strlen(left);
+
+		if (!t->started || t->joined)
+			continue;
+		if (!has_ended(t)) {
+			snprintf(left + used, sizeof(left) - used, "%s%u", used ? ", " : "", i);
+			continue;
+		}
+		pthread_join(t->thread, NULL);
+		t->joined = true;
+		if (pp_target_close(&t->target, err) != 0)
+			rc = -1;
+	}
+	if (left[0])
+		return pp_fail(err, PP_ERR_SYSTEM, "a write or sync did not return within %lld ms: "
+			"left behind lane %s", (long long)timeout_ms, left);
+	return rc;
+}
+
+static void add_failure(const struct lane_thread *t, uint32_t number,
+	struct pp_writer_result *result)
+{
+	if (!t->lane.failure.call || (result->failed && !t->lane.failure.first))
+		return;
+	result->failed = true;
+	result->failed_lane = number;
+	result->failure = t->lane.failure;
+	pp_lane_failure_error(&t->lane, &result->error);
+	pp_fail_within(&result->error, "'%s'", t->target.name);
+}
+
+void pp_writer_result(const struct pp_writer *writer, struct pp_writer_result *result)
+{
+	uint32_t i;
+
+	memset(result, 0, sizeof(*result));
+	for (i = 0; i < writer->lanes; i++) {
+		const struct lane_thread *t = &writer->threads[i];
+
+		result->records_issued += atomic_load(&t->lane.issued);
+		result->records_acked += atomic_load(&t->lane.acked);
+		if (!t->joined) {
+			result->lanes_left_behind++;
+			continue;
+		}
+		result->lanes_full += t->lane.status == PP_LANE_FULL;
+		pp_histogram_merge(&result->latency, &t->latency);
+		add_failure(t, i, result);
+	}
+}
+
+void pp_writer_free(struct pp_writer *writer)
+{
+	uint32_t i;
+
+	if (!writer)
+		return;
+	pp_writer_stop(writer, 0, NULL);
+	for (i = 0; i < writer->lanes; i++)
+		if (!writer->threads[i].joined)
+			break;
+	/* A thread in a call that never returned still owns all of this. */
+	if (i == writer->lanes)
+		free_all(writer);
+	else
+		pthread_detach(writer->threads[i].thread);
+}
