@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "netns.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+
+#define SLOTS      16384           /* /30 networks in 10.77.0.0/16 */
+#define BASE       0x0a4d0000u
+#define NETNS_DIR  "/run/netns"
+#define RUN_PARENT "/tmp"
+#define RUN_PREFIX "plugpull-lab-"
+
+/* $1 namespace, $2 our end of the cable, $3 run folder. Waits for the end of its input. nbdkit may
+ * ignore SIGTERM while a silenced connection hangs, and the veth outlives `ip netns del`. */
+static const char guard_script[] =
+	"trap '' INT TERM HUP QUIT\n"
+	"cat >/dev/null\n"
+	"n=0\n"
+	"while pids=$(ip netns pids \"$1\" 2>/dev/null) && [ -n \"$pids\" ] && [ $n -lt 200 ]; do\n"
+	"	kill -9 $pids 2>/dev/null; n=$((n + 1)); sleep 0.02\n"
+	"done\n"
+	"ip link del \"$2\" 2>/dev/null\n"
+	"ip netns del \"$1\" 2>/dev/null\n"
+	"rm -rf -- \"$3\"\n";
+
+static void name_ends(int slot, char host[16], char guest[16])
+{
+	snprintf(host, 16, "pp%dh", slot);
+	snprintf(guest, 16, "pp%dg", slot);
+}
+
+static pid_t start_guard(const char *name, int slot, const char *run_dir, int stdin_fd,
+	struct pp_error *err)
+{
+	char host[16], guest[16];
+	const char *argv[] = { "sh", "-c", guard_script, "plugpull-lab-guard", name, host, run_dir,
+		NULL };
+
+	name_ends(slot, host, guest);
+	return pp_child_start(argv, stdin_fd, NULL, err);
+}
+
+static bool address_in_use(in_addr_t address)
+{
+	struct ifaddrs *list, *i;
+	bool found = false;
+
+	if (getifaddrs(&list))
+		return false;
+	for (i = list; i; i = i->ifa_next)
+		if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET
+		    && ((struct sockaddr_in *)i->ifa_addr)->sin_addr.s_addr == address)
+			found = true;
+	freeifaddrs(list);
+	return found;
+}
+
+/* A slot is ours while we hold the abstract socket of its name: the kernel lets go of it when we
+ * die, whatever the way. */
+static int take_slot(struct pp_netns *ns, struct pp_error *err)
+{
+	for (int i = 0; i < SLOTS; i++) {
+		struct sockaddr_un at = { .sun_family = AF_UNIX };
+		struct in_addr address;
+		int n, fd, slot = (int)(((unsigned)getpid() + (unsigned)i) % SLOTS);
+
+		address.s_addr = htonl(BASE + (unsigned)slot * 4 + 1);
+		if (address_in_use(address.s_addr))
+			continue;
+		fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		if (fd < 0)
+			return pp_fail_os(err, errno, "cannot make a socket");
+		n = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "plugpull-lab-%d", slot);
+		if (bind(fd, (struct sockaddr *)&at,
+			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n))) {
+			close(fd);
+			continue;
+		}
+		ns->slot = slot;
+		ns->lock_fd = fd;
+		inet_ntop(AF_INET, &address, ns->host_address, sizeof(ns->host_address));
+		return 0;
+	}
+	return pp_fail(err, PP_ERR_SYSTEM, "no free network for the lab in 10.77.0.0/16");
+}
+
+static int run_ip(struct pp_error *err, const char *script, const char *a, const char *b,
+	const char *c, const char *d)
+{
+	const char *argv[] = { "sh", "-ec", script, "ip", a, b, c, d, NULL };
+
+	return pp_child_run(argv, NULL, err);
+}
+
+int pp_netns_open(struct pp_netns *ns, struct pp_error *err)
+{
+	char host[16], guest[16], far[16], near_net[24], far_net[24];
+	struct in_addr far_address;
+	int ends[2];
+
+	*ns = (struct pp_netns){ .lock_fd = -1, .guard_fd = -1, .guard = -1 };
+	if (geteuid())
+		return pp_fail(err, PP_ERR_REFUSED,
+			"the lab needs root for a network namespace of its own (try sudo)");
+	if (take_slot(ns, err))
+		return -1;
+	snprintf(ns->name, sizeof(ns->name), "pp-%d-%d", (int)getpid(), ns->slot);
+	snprintf(ns->path, sizeof(ns->path), NETNS_DIR "/%s", ns->name);
+	snprintf(ns->run_dir, sizeof(ns->run_dir), RUN_PARENT "/" RUN_PREFIX "%d-%d", (int)getpid(),
+		ns->slot);
+	name_ends(ns->slot, host, guest);
+	far_address.s_addr = htonl(BASE + (unsigned)ns->slot * 4 + 2);
+	inet_ntop(AF_INET, &far_address, far, sizeof(far));
+	snprintf(near_net, sizeof(near_net), "%s/30", ns->host_address);
+	snprintf(far_net, sizeof(far_net), "%s/30", far);
+	if (mkdir(ns->run_dir, 0700)) {
+		pp_fail_os(err, errno, "cannot make '%s'", ns->run_dir);
+		goto fail;
+	}
+	if (pipe2(ends, O_CLOEXEC)) {
+		pp_fail_os(err, errno, "cannot make a pipe");
+		goto fail;
+	}
+	ns->guard = start_guard(ns->name, ns->slot, ns->run_dir, ends[0], err);
+	close(ends[0]);
+	ns->guard_fd = ends[1];
+	if (ns->guard < 0)
+		goto fail;
+	/* One orphan retry only: a killed machine's sockets must not live on into its next boot. */
+	if (run_ip(err, "ip netns add $1; ip link add $2 type veth peer name $3 netns $1\n"
+			"ip addr add $4 dev $2; ip link set $2 up; ip -n $1 link set lo up",
+		    ns->name, host, guest, near_net)
+	    || run_ip(err, "ip -n $1 addr add $3 dev $2; ip -n $1 link set $2 up\n"
+			"nsenter --net=$4 sh -c 'echo 1 >/proc/sys/net/ipv4/tcp_orphan_retries'",
+		    ns->name, guest, far_net, ns->path)) {
+		pp_fail_within(err, "cannot make the lab's network");
+		goto fail;
+	}
+	return 0;
+fail:
+	pp_netns_close(ns);
+	return -1;
+}
+
+void pp_netns_close(struct pp_netns *ns)
+{
+	if (ns->guard_fd >= 0)
+		close(ns->guard_fd);
+	if (ns->guard > 0)
+		while (waitpid(ns->guard, NULL, 0) < 0 && errno == EINTR)
+			;
+	else if (ns->run_dir[0])
+		rmdir(ns->run_dir);
+	if (ns->lock_fd >= 0)
+		close(ns->lock_fd);
+	*ns = (struct pp_netns){ .lock_fd = -1, .guard_fd = -1, .guard = -1 };
+}
+
+int pp_netns_link(const struct pp_netns *ns, bool up, struct pp_error *err)
+{
+	char host[16], guest[16];
+	const char *argv[] = { "ip", "-n", ns->name, "link", "set", guest, up ? "up" : "down", NULL };
+
+	name_ends(ns->slot, host, guest);
+	return pp_child_run(argv, NULL, err);
+}
+
+static void sweep_one(int pid, int slot)
+{
+	char name[32], run_dir[64];
+	pid_t guard;
+
+	if (kill(pid, 0) == 0 || errno != ESRCH)
+		return;
+	snprintf(name, sizeof(name), "pp-%d-%d", pid, slot);
+	snprintf(run_dir, sizeof(run_dir), RUN_PARENT "/" RUN_PREFIX "%d-%d", pid, slot);
+	guard = start_guard(name, slot, run_dir, -1, NULL); /* its input has ended already */
+	if (guard > 0)
+		while (waitpid(guard, NULL, 0) < 0 && errno == EINTR)
+			;
+}
+
+/* Entries named PREFIX<pid>-<n>, and nothing after it. */
+static void sweep_folder(const char *folder, const char *prefix)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		const char *rest = entry->d_name + strlen(prefix);
+		int pid, slot, end = 0;
+
+		if (!strncmp(entry->d_name, prefix, strlen(prefix))
+		    && sscanf(rest, "%d-%d%n", &pid, &slot, &end) == 2 && !rest[end] && pid > 0)
+			sweep_one(pid, slot);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void pp_netns_sweep(void)
+{
+	sweep_folder(NETNS_DIR, "pp-");
+	sweep_folder(RUN_PARENT, RUN_PREFIX);
+}
