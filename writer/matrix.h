@@ -13,6 +13,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "src/core/buf.h"
@@ -83,6 +84,20 @@ struct pp_matrix {
  */
 int pp_matrix_run(const struct pp_matrix_config *config, struct pp_matrix *matrix,
 	struct pp_error *err);
+
+/* The fields of a row, once for the agent's text, JSON and whoever prints: key, kind, place. */
+enum pp_matrix_kind {
+	PP_MATRIX_TEXT, PP_MATRIX_U32, PP_MATRIX_U64, PP_MATRIX_DOUBLE, PP_MATRIX_BOOL,
+	PP_MATRIX_PROMISE, PP_MATRIX_STATUS,
+};
+struct pp_matrix_field {
+	const char *key;
+	enum pp_matrix_kind kind;
+	size_t at, bytes; /* in struct pp_matrix_row */
+};
+extern const struct pp_matrix_field pp_matrix_fields[];
+extern const size_t pp_matrix_field_count;
+const char *pp_matrix_status_name(enum pp_matrix_status status);
 
 /* Rows as text, one `key value` a line and an empty line after each; the agent ships them so. */
 void pp_matrix_row_put(struct pp_buf *buf, const struct pp_matrix_row *row);

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+#include "matrix.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct pp_matrix_row, member)
+#define ROOM(member) sizeof(((struct pp_matrix_row *)0)->member)
+
+const struct pp_matrix_field pp_matrix_fields[] = {
+	{ "section", PP_MATRIX_TEXT, AT(section), ROOM(section) },
+	{ "label", PP_MATRIX_TEXT, AT(label), ROOM(label) },
+	{ "method", PP_MATRIX_TEXT, AT(method), ROOM(method) },
+	{ "promise", PP_MATRIX_PROMISE, AT(promise), ROOM(promise) },
+	{ "writes", PP_MATRIX_U32, AT(writes), ROOM(writes) },
+	{ "write_bytes", PP_MATRIX_U32, AT(write_bytes), ROOM(write_bytes) },
+	{ "status", PP_MATRIX_STATUS, AT(status), ROOM(status) },
+	{ "reason", PP_MATRIX_TEXT, AT(reason), ROOM(reason) },
+	{ "ops", PP_MATRIX_U64, AT(ops), ROOM(ops) },
+	{ "elapsed_ns", PP_MATRIX_U64, AT(elapsed_ns), ROOM(elapsed_ns) },
+	{ "ops_per_s", PP_MATRIX_DOUBLE, AT(ops_per_s), ROOM(ops_per_s) },
+	{ "latency_ns_p50", PP_MATRIX_U64, AT(latency_ns_p50), ROOM(latency_ns_p50) },
+	{ "latency_ns_p90", PP_MATRIX_U64, AT(latency_ns_p90), ROOM(latency_ns_p90) },
+	{ "latency_ns_p99", PP_MATRIX_U64, AT(latency_ns_p99), ROOM(latency_ns_p99) },
+	{ "latency_ns_p999", PP_MATRIX_U64, AT(latency_ns_p999), ROOM(latency_ns_p999) },
+	{ "latency_ns_max", PP_MATRIX_U64, AT(latency_ns_max), ROOM(latency_ns_max) },
+	{ "latency_ns_mean", PP_MATRIX_DOUBLE, AT(latency_ns_mean), ROOM(latency_ns_mean) },
+	{ "latency_variation", PP_MATRIX_DOUBLE, AT(latency_variation), ROOM(latency_variation) },
+	{ "counted", PP_MATRIX_BOOL, AT(counted), ROOM(counted) },
+	{ "flushes_per_op", PP_MATRIX_DOUBLE, AT(flushes_per_op), ROOM(flushes_per_op) },
+	{ "writes_per_op", PP_MATRIX_DOUBLE, AT(writes_per_op), ROOM(writes_per_op) },
+	{ "foreign_traffic", PP_MATRIX_BOOL, AT(foreign_traffic), ROOM(foreign_traffic) },
+};
+const size_t pp_matrix_field_count = sizeof(pp_matrix_fields) / sizeof(pp_matrix_fields[0]);
+
+static const char *const status_names[] = { [PP_MATRIX_OK] = "ok", [PP_MATRIX_NA] = "n/a" };
+
+const char *pp_matrix_status_name(enum pp_matrix_status status)
+{
+	return status_names[status];
+}
+
+static const void *member(const struct pp_matrix_row *row, const struct pp_matrix_field *field)
+{
+	return (const char *)row + field->at;
+}
+
+static void put_value(struct pp_buf *buf, const struct pp_matrix_field *field, const void *p)
+{
+	switch (field->kind) {
+	case PP_MATRIX_TEXT:
+		pp_buf_addf(buf, "%s", (const char *)p);
+		break;
+	case PP_MATRIX_U32:
+		pp_buf_addf(buf, "%" PRIu32, *(const uint32_t *)p);
+		break;
+	case PP_MATRIX_U64:
+		pp_buf_addf(buf, "%" PRIu64, *(const uint64_t *)p);
+		break;
+	case PP_MATRIX_DOUBLE:
+		pp_buf_addf(buf, "%.17g", *(const double *)p);
+		break;
+	case PP_MATRIX_BOOL:
+		pp_buf_addf(buf, "%d", *(const bool *)p);
+		break;
+	case PP_MATRIX_PROMISE:
+		pp_buf_addf(buf, "%s", pp_promise_name(*(const enum pp_promise *)p));
+		break;
+	case PP_MATRIX_STATUS:
+		pp_buf_addf(buf, "%s", status_names[*(const enum pp_matrix_status *)p]);
+		break;
+	}
+}
+
+void pp_matrix_row_put(struct pp_buf *buf, const struct pp_matrix_row *row)
+{
+	size_t i;
+
+	for (i = 0; i < pp_matrix_field_count; i++) {
+		pp_buf_addf(buf, "%s ", pp_matrix_fields[i].key);
+		put_value(buf, &pp_matrix_fields[i], member(row, &pp_matrix_fields[i]));
+		pp_buf_add(buf, "\n", 1);
+	}
+	pp_buf_add(buf, "\n", 1);
+}
+
+static bool get_promise(const char *value, enum pp_promise *promise)
+{
+	int i;
+
+	for (i = PP_PROMISE_NA; i <= PP_PROMISE_MEDIA; i++) {
+		if (strcmp(pp_promise_name((enum pp_promise)i), value) == 0) {
+			*promise = (enum pp_promise)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool get_status(const char *value, enum pp_matrix_status *status)
+{
+	*status = strcmp(value, status_names[PP_MATRIX_OK]) == 0 ? PP_MATRIX_OK : PP_MATRIX_NA;
+	return strcmp(value, status_names[*status]) == 0;
+}
+
+static bool get_number(const char *value, uint64_t most, uint64_t *number)
+{
+	char *end;
+
+	*number = strtoull(value, &end, 10);
+	return *value >= '0' && *value <= '9' && *end == '\0' && *number <= most;
+}
+
+static bool get_value(const struct pp_matrix_field *field, const char *value, void *p)
+{
+	uint64_t number = 0;
+	char *end;
+
+	switch (field->kind) {
+	case PP_MATRIX_TEXT:
+		return snprintf(p, field->bytes, "%s", value) < (int)field->bytes;
+	case PP_MATRIX_U32:
+		if (!get_number(value, UINT32_MAX, &number))
+			return false;
+		*(uint32_t *)p = (uint32_t)number;
+		return true;
+	case PP_MATRIX_U64:
+		return get_number(value, INT64_MAX, p);
+	case PP_MATRIX_DOUBLE:
+		*(double *)p = strtod(value, &end);
+		return *value && *end == '\0';
+	case PP_MATRIX_BOOL:
+		if (!get_number(value, 1, &number))
+			return false;
+		*(bool *)p = number;
+		return true;
+	case PP_MATRIX_PROMISE:
+		return get_promise(value, p);
+	case PP_MATRIX_STATUS:
+		return get_status(value, p);
+	}
+	return false;
+}
+
+static int get_line(const char *line, struct pp_matrix_row *row, struct pp_error *err)
+{
+	const char *space = strchr(line, ' ');
+	size_t i;
+
+	if (!space)
+		return pp_fail(err, PP_ERR_PEER, "matrix row: no value in '%s'", line);
+	for (i = 0; i < pp_matrix_field_count; i++) {
+		const struct pp_matrix_field *field = &pp_matrix_fields[i];
+
+		if (strncmp(field->key, line, (size_t)(space - line)) != 0 ||
+			field->key[space - line] != '\0')
+			continue;
+		if (!get_value(field, space + 1, (char *)row + field->at))
+			return pp_fail(err, PP_ERR_PEER, "matrix row: bad value in '%s'", line);
+	}
+	return 0;
+}
+
+int pp_matrix_row_get(const char **text, struct pp_matrix_row *row, struct pp_error *err)
+{
+	char line[512];
+	const char *at = *text;
+
+	memset(row, 0, sizeof(*row));
+	while (*at && *at != '\n') {
+		size_t n = strcspn(at, "\n");
+
+		if (n >= sizeof(line) || at[n] == '\0')
+			return pp_fail(err, PP_ERR_PEER, "matrix row: a line is cut or too long");
+		memcpy(line, at, n);
+		line[n] = '\0';
+		if (get_line(line, row, err) != 0)
+			return -1;
+		at += n + 1;
+	}
+	if (at == *text || *at != '\n')
+		return pp_fail(err, PP_ERR_PEER, "matrix row: incomplete");
+	*text = at + 1;
+	return 0;
+}
+
+/* What a flush costs at the very least: there and back on the link. */
+#define FLUSH_NS_LEAST 5000
+#define FLUSHES_PER_SYNC_LEAST 0.5
+
+static bool promises_media(const struct pp_matrix_row *row)
+{
+	return row->status == PP_MATRIX_OK && row->promise == PP_PROMISE_MEDIA;
+}
+
+/* A FUA write is not counted as a flush, so a method that may send one can have none. */
+static bool no_flush(const struct pp_matrix_row *row)
+{
+	const struct pp_method *method = pp_method_find(row->method);
+
+	return promises_media(row) && row->counted && row->flushes_per_op >= 0 &&
+		row->flushes_per_op < FLUSHES_PER_SYNC_LEAST && !(method && method->may_send_fua);
+}
+
+static bool too_fast(const struct pp_matrix_row *row)
+{
+	return promises_media(row) && row->latency_ns_p50 < FLUSH_NS_LEAST;
+}
+
+static bool foreign(const struct pp_matrix_row *row)
+{
+	return row->status == PP_MATRIX_OK && row->counted && row->foreign_traffic;
+}
+
+static const struct {
+	bool (*applies)(const struct pp_matrix_row *row);
+	const char *text;
+} warnings[] = {
+	{ no_flush, "fewer flushes than syncs: the kernel did not ask the drive" },
+	{ too_fast, "faster than a command can reach a drive and come back (5 us)" },
+	{ foreign, "others use this disk: its counters are not of this test alone" },
+};
+
+const char *pp_matrix_row_warning(const struct pp_matrix_row *row)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(warnings) / sizeof(warnings[0]); i++)
+		if (warnings[i].applies(row))
+			return warnings[i].text;
+	return NULL;
+}
