@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Method. A reader is a thread with two buffers and its own descriptors. It does one job at a time:
+ * fill a buffer with the blocks around a range. The caller waits for the job it wants, starts the
+ * one that will be wanted next in the other buffer, and only then copies. Reader and caller each
+ * hold a reference; whoever lets go last frees it, so that a reader left behind in a read
+ * writes into memory that is still its own.
+ */
+#include "scan_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/core/clock.h"
+
+#define READ_BYTES_MAX  (1U << 20)         /* the most that scan.c asks for at once */
+#define ALIGN_MAX       (64U << 10)
+#define BUFFER_BYTES    (READ_BYTES_MAX + 2 * ALIGN_MAX)
+#define AHEAD_BYTES_MIN (64U << 10)        /* smaller reads are searches, not a walk */
+#define MEMORY_ALIGN    4096U
+#define NOT_OPEN        (-1)
+
+enum job_state { JOB_NONE, JOB_WAITING, JOB_RUNNING, JOB_DONE };
+
+/* A range, widened to whole blocks, and what came of it. */
+struct job {
+	enum job_state state;
+	uint32_t file;
+	uint64_t offset, bytes;      /* what was asked for */
+	uint64_t from;               /* where the buffer begins */
+	size_t span;                 /* of the read itself */
+	int64_t began_ns;
+	int os_code;                 /* 0: the range is there */
+	bool stale;                  /* began before this scan did: not to be used */
+	uint8_t *buf;
+};
+
+struct reader {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int references;
+	bool quit, gone;             /* asked to end; has ended */
+	struct job job[2];
+	bool buffered;
+	struct pp_scan_io io;
+	uint32_t files;
+	int *fd;
+	bool *direct;
+};
+
+struct file_source {
+	struct pp_scan_io io;
+	char **path;                 /* NULL-terminated */
+	uint32_t files;
+	int64_t timeout_ns;
+	uint32_t align_bytes;
+	uint64_t *file_bytes;        /* as size last said: the read-ahead stops there */
+	struct reader *reader;
+	bool buffered;
+	unsigned stuck;
+};
+
+/* ---- the thread ---------------------------------------------------------------------------- */
+
+static void reader_free(struct reader *r)
+{
+	uint32_t i;
+
+	for (i = 0; r->fd && i < r->files; i++)
+		if (r->fd[i] != NOT_OPEN)
+			close(r->fd[i]);
+	free(r->fd);
+	free(r->direct);
+	free(r->job[0].buf);
+	free(r->job[1].buf);
+	pthread_cond_destroy(&r->changed);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+/* With the lock held; it is released. */
+static void reader_let_go(struct reader *r)
+{
+	bool last = --r->references == 0;
+
+	pthread_mutex_unlock(&r->lock);
+	if (last)
+		reader_free(r);
+}
+
+/* 0 or the system's code. A file system without O_DIRECT refuses it with EINVAL. */
+static int open_file(struct reader *r, uint32_t file, bool direct)
+{
+	int fd = r->io.open(r->io.ctx, file, O_RDONLY | O_CLOEXEC | (direct ? O_DIRECT : 0));
+
+	if (fd < 0 && direct && errno == EINVAL)
+		return open_file(r, file, false);
+	if (fd < 0)
+		return errno;
+	if (r->fd[file] != NOT_OPEN)
+		close(r->fd[file]);
+	r->fd[file] = fd;
+	r->direct[file] = direct;
+	return 0;
+}
+
+/* Reads until `need` bytes of at most `span` are there. 0 or the system's code. */
+static int read_span(struct reader *r, const struct job *j, size_t need)
+{
+	size_t have = 0;
+	ssize_t n;
+
+	if (!r->direct[j->file]) /* best effort: dirty or mapped pages stay */
+		posix_fadvise(r->fd[j->file], (off_t)j->from, (off_t)j->span, POSIX_FADV_DONTNEED);
+	while (have < need) {
+		n = r->io.pread(r->io.ctx, r->fd[j->file], j->buf + have, j->span - have,
+			(off_t)(j->from + have));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno;
+		if (n == 0)
+			return EIO; /* inside what size said was there */
+		have += (size_t)n;
+	}
+	return 0;
+}
+
+static int do_job(struct reader *r, const struct job *j)
+{
+	size_t need = (size_t)(j->offset + j->bytes - j->from);
+	int code = r->fd[j->file] == NOT_OPEN ? open_file(r, j->file, true) : 0;
+
+	if (code != 0)
+		return code;
+	code = read_span(r, j, need);
+	if (code != EINVAL || !r->direct[j->file])
+		return code;
+	/* Opened O_DIRECT, yet refuses it here: by an alignment of its own, or only at the read. */
+	code = open_file(r, j->file, false);
+	return code != 0 ? code : read_span(r, j, need);
+}
+
+static struct job *waiting_job(struct reader *r)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (r->job[i].state == JOB_WAITING)
+			return &r->job[i];
+	return NULL;
+}
+
+static void *reader_main(void *arg)
+{
+	struct reader *r = arg;
+	struct job *j;
+	int code;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->quit) {
+		j = waiting_job(r);
+		if (!j) {
+			pthread_cond_wait(&r->changed, &r->lock);
+			continue;
+		}
+		j->state = JOB_RUNNING;
+		j->began_ns = pp_clock_mono_ns();
+		pthread_mutex_unlock(&r->lock);
+		code = do_job(r, j);
+		pthread_mutex_lock(&r->lock);
+		j->os_code = code;
+		j->state = JOB_DONE;
+		r->buffered |= r->fd[j->file] != NOT_OPEN && !r->direct[j->file];
+		pthread_cond_broadcast(&r->changed);
+	}
+	r->gone = true;
+	pthread_cond_broadcast(&r->changed);
+	reader_let_go(r);
+	return NULL;
+}
+
+static bool reader_allocate(struct reader *r, uint32_t files)
+{
+	uint32_t i;
+
+	r->files = files;
+	r->fd = calloc(files, sizeof(*r->fd));
+	r->direct = calloc(files, sizeof(*r->direct));
+	r->job[0].buf = aligned_alloc(MEMORY_ALIGN, BUFFER_BYTES);
+	r->job[1].buf = aligned_alloc(MEMORY_ALIGN, BUFFER_BYTES);
+	for (i = 0; r->fd && i < files; i++)
+		r->fd[i] = NOT_OPEN;
+	return r->fd && r->direct && r->job[0].buf && r->job[1].buf;
+}
+
+/* NULL with errno. */
+static struct reader *reader_new(const struct pp_scan_io *io, uint32_t files)
+{
+	struct reader *r = calloc(1, sizeof(*r));
+	pthread_condattr_t attr;
+	pthread_t thread;
+	int code = ENOMEM;
+
+	if (!r)
+		return NULL;
+	r->io = *io;
+	r->references = 2;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	if (reader_allocate(r, files))
+		code = pthread_create(&thread, NULL, reader_main, r);
+	if (code != 0) {
+		reader_free(r);
+		errno = code;
+		return NULL;
+	}
+	pthread_detach(thread);
+	return r;
+}
+
+/* ---- the caller's side; the reader's lock is held ------------------------------------------- */
+
+/* Waits for a change, at most until deadline_ns. */
+static void wait_until(struct reader *r, int64_t deadline_ns)
+{
+	struct timespec at = { .tv_sec = deadline_ns / PP_NS_PER_S,
+		.tv_nsec = deadline_ns % PP_NS_PER_S };
+
+	pthread_cond_timedwait(&r->changed, &r->lock, &at);
+}
+
+static bool is_busy(const struct job *j)
+{
+	return j->state == JOB_WAITING || j->state == JOB_RUNNING;
+}
+
+/* True when the job is done, false when its read gave no answer in time. */
+static bool job_finish(const struct file_source *s, struct reader *r, const struct job *j)
+{
+	int64_t asked_ns = pp_clock_mono_ns(), deadline_ns;
+
+	while (is_busy(j)) {
+		deadline_ns = (j->state == JOB_RUNNING ? j->began_ns : asked_ns) + s->timeout_ns;
+		if (pp_clock_mono_ns() >= deadline_ns)
+			return false;
+		wait_until(r, deadline_ns);
+	}
+	return true;
+}
+
+static void job_start(struct file_source *s, struct reader *r, struct job *j, uint32_t file,
+	uint64_t offset, uint64_t bytes)
+{
+	uint64_t align = s->align_bytes, end = offset + bytes;
+
+	j->file = file;
+	j->offset = offset;
+	j->bytes = bytes;
+	j->from = offset / align * align;
+	j->span = (size_t)((end + align - 1) / align * align - j->from);
+	j->stale = false;
+	j->state = JOB_WAITING;
+	pthread_cond_broadcast(&r->changed);
+}
+
+static bool job_is(const struct job *j, uint32_t file, uint64_t offset, uint64_t bytes)
+{
+	if (j->state == JOB_NONE || j->stale || j->file != file || offset < j->offset ||
+		offset + bytes > j->offset + j->bytes)
+		return false;
+	/* What failed as a part of more says nothing about the part. */
+	return j->state != JOB_DONE || j->os_code == 0 ||
+		(offset == j->offset && bytes == j->bytes);
+}
+
+/* Leaves a reader that hangs to itself. Its lock is held, and released. */
+static void abandon(struct file_source *s, struct reader *r)
+{
+	s->reader = NULL;
+	s->stuck++;
+	r->quit = true;
+	reader_let_go(r);
+}
+
+/*
+ * The job for this range, done; NULL with *os_code. The lock of s->reader is held on success. Where
+ * a read-ahead of something else hangs, that is not this range's fault: a fresh reader tries.
+ */
+static struct job *job_get(struct file_source *s, uint32_t file, uint64_t offset, uint64_t bytes,
+	int32_t *os_code)
+{
+	struct reader *r;
+	struct job *j;
+	int i;
+
+again:
+	if (!s->reader)
+		s->reader = reader_new(&s->io, s->files);
+	if (!s->reader) {
+		*os_code = errno;
+		return NULL;
+	}
+	r = s->reader;
+	pthread_mutex_lock(&r->lock);
+	j = job_is(&r->job[0], file, offset, bytes) ? &r->job[0]
+		: job_is(&r->job[1], file, offset, bytes) ? &r->job[1] : NULL;
+	if (!j) {
+		for (i = 0; i < 2; i++) {
+			if (!job_finish(s, r, &r->job[i])) {
+				abandon(s, r);
+				goto again;
+			}
+		}
+		j = &r->job[0];
+		job_start(s, r, j, file, offset, bytes);
+	}
+	if (!job_finish(s, r, j)) {
+		*os_code = ETIMEDOUT;
+		abandon(s, r);
+		return NULL;
+	}
+	if (!job_is(j, file, offset, bytes)) { /* a longer read-ahead, and it failed */
+		j->state = JOB_NONE;
+		pthread_mutex_unlock(&r->lock);
+		goto again;
+	}
+	return j;
+}
+
+static void read_ahead(struct file_source *s, struct reader *r, const struct job *j)
+{
+	struct job *other = j == &r->job[0] ? &r->job[1] : &r->job[0];
+	uint64_t next = j->offset + j->bytes, bytes = j->bytes, end = s->file_bytes[j->file];
+
+	if (bytes < AHEAD_BYTES_MIN || next >= end || is_busy(other) ||
+		job_is(other, j->file, next, 1))
+		return;
+	if (bytes > end - next)
+		bytes = end - next;
+	job_start(s, r, other, j->file, next, bytes);
+}
+
+static int source_read(void *ctx, uint32_t file, uint64_t offset, void *buf, size_t bytes,
+	int32_t *os_code)
+{
+	struct file_source *s = ctx;
+	struct reader *r;
+	struct job *j;
+	int code;
+
+	if (file >= s->files || bytes > READ_BYTES_MAX) {
+		*os_code = EINVAL;
+		return -1;
+	}
+	j = job_get(s, file, offset, bytes, os_code);
+	if (!j)
+		return -1;
+	r = s->reader;
+	s->buffered |= r->buffered;
+	code = j->os_code;
+	j->state = JOB_NONE; /* used once: whoever asks again wants it from the drive again */
+	if (code == 0)
+		read_ahead(s, r, j);
+	pthread_mutex_unlock(&r->lock);
+	if (code != 0) {
+		*os_code = code;
+		return -1;
+	}
+	/* A job at rest is nobody's but ours: the reader takes only those that wait. */
+	memcpy(buf, j->buf + (offset - j->from), bytes);
+	return 0;
+}
+
+static int size_of_fd(int fd, uint64_t *bytes)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return -1;
+	if (S_ISBLK(st.st_mode))
+		return ioctl(fd, BLKGETSIZE64, bytes);
+	*bytes = (uint64_t)st.st_size;
+	return 0;
+}
+
+/* A scan begins by asking for sizes; what an earlier one had read ahead is no answer to this one. */
+static void forget_read_ahead(struct file_source *s)
+{
+	struct reader *r = s->reader;
+
+	if (!r)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->job[0].stale = r->job[1].stale = true;
+	pthread_mutex_unlock(&r->lock);
+}
+
+static int source_size(void *ctx, uint32_t file, uint64_t *bytes, int32_t *os_code)
+{
+	struct file_source *s = ctx;
+	int fd, rc;
+
+	*os_code = EINVAL;
+	if (file >= s->files)
+		return -1;
+	forget_read_ahead(s);
+	fd = s->io.open(s->io.ctx, file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		*os_code = errno;
+		return -1;
+	}
+	rc = size_of_fd(fd, bytes);
+	*os_code = rc == 0 ? 0 : errno;
+	close(fd);
+	if (rc == 0)
+		s->file_bytes[file] = *bytes;
+	return rc;
+}
+
+/* ---- open and close ------------------------------------------------------------------------- */
+
+static int open_path(void *ctx, uint32_t file, int flags)
+{
+	char **path = ctx;
+
+	return open(path[file], flags);
+}
+
+static ssize_t pread_plain(void *ctx, int fd, void *buf, size_t bytes, off_t offset)
+{
+	(void)ctx;
+	return pread(fd, buf, bytes, offset);
+}
+
+/* The logical block under a file, from sysfs; 0 where the file system hides its device. */
+static uint32_t block_under(dev_t dev)
+{
+	static const char *const where[] = { "queue", "../queue" };
+	char name[96];
+	unsigned value = 0;
+	size_t i;
+	FILE *f;
+
+	for (i = 0; i < 2 && value == 0; i++) {
+		snprintf(name, sizeof(name), "/sys/dev/block/%u:%u/%s/logical_block_size", major(dev),
+			minor(dev), where[i]);
+		f = fopen(name, "re");
+		if (!f)
+			continue;
+		if (fscanf(f, "%u", &value) != 1)
+			value = 0;
+		fclose(f);
+	}
+	return value;
+}
+
+static uint32_t logical_block(const struct pp_scan_io *io)
+{
+	uint32_t bytes = 0;
+	struct stat st;
+	int fd = io->open(io->ctx, 0, O_RDONLY | O_CLOEXEC), value = 0;
+
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		if (!S_ISBLK(st.st_mode))
+			bytes = block_under(st.st_dev);
+		else if (ioctl(fd, BLKSSZGET, &value) == 0)
+			bytes = (uint32_t)value;
+	}
+	if (fd >= 0)
+		close(fd);
+	/* Unknown: what suits every drive; a failed read then hides up to seven more cells. */
+	return bytes >= PP_CELL_BYTES && bytes <= ALIGN_MAX && bytes % PP_CELL_BYTES == 0
+		? bytes : 4096;
+}
+
+/* Kept for good: a thread that is left behind may still look at its path. */
+static char **copy_paths(const char *const *paths, size_t count)
+{
+	char **copy = calloc(count + 1, sizeof(*copy));
+	size_t i;
+
+	for (i = 0; copy && i < count; i++) {
+		copy[i] = strdup(paths[i]);
+		if (copy[i])
+			continue;
+		while (i > 0)
+			free(copy[--i]);
+		free(copy);
+		return NULL;
+	}
+	return copy;
+}
+
+static void source_free(struct file_source *s)
+{
+	size_t i;
+
+	for (i = 0; s->path && s->stuck == 0 && s->path[i]; i++)
+		free(s->path[i]);
+	if (s->stuck == 0)
+		free(s->path);
+	free(s->file_bytes);
+	free(s);
+}
+
+int pp_scan_source_open(const struct pp_layout *layout, const char *const *paths, size_t count,
+	const struct pp_scan_source_options *options, struct pp_scan_source *source,
+	struct pp_error *err)
+{
+	static const struct pp_scan_source_options defaults;
+	struct file_source *s;
+
+	memset(source, 0, sizeof(*source));
+	if (!options)
+		options = &defaults;
+	if (count != pp_layout_files(layout))
+		return pp_fail(err, PP_ERR_USAGE, "a scan of %u files was given %zu",
+			pp_layout_files(layout), count);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return pp_fail_os(err, ENOMEM, "cannot scan");
+	s->files = (uint32_t)count;
+	s->path = copy_paths(paths, count);
+	s->file_bytes = calloc(count, sizeof(*s->file_bytes));
+	if (!s->path || !s->file_bytes) {
+		source_free(s);
+		return pp_fail_os(err, ENOMEM, "cannot scan");
+	}
+	if (options->io)
+		s->io = *options->io;
+	else
+		s->io = (struct pp_scan_io){ s->path, open_path, pread_plain };
+	s->timeout_ns = (options->timeout_ms ? options->timeout_ms : PP_SCAN_READ_TIMEOUT_MS) *
+		PP_NS_PER_MS;
+	s->align_bytes = options->align_bytes ? options->align_bytes : logical_block(&s->io);
+	*source = (struct pp_scan_source){ s, source_size, source_read, s->align_bytes };
+	return 0;
+}
+
+bool pp_scan_source_buffered(const struct pp_scan_source *source)
+{
+	return ((const struct file_source *)source->ctx)->buffered;
+}
+
+unsigned pp_scan_source_stuck(const struct pp_scan_source *source)
+{
+	return ((const struct file_source *)source->ctx)->stuck;
+}
+
+void pp_scan_source_close(struct pp_scan_source *source)
+{
+	struct file_source *s = source->ctx;
+	struct reader *r = s ? s->reader : NULL;
+	int64_t deadline_ns;
+
+	if (!s)
+		return;
+	if (r) {
+		pthread_mutex_lock(&r->lock);
+		r->quit = true;
+		pthread_cond_broadcast(&r->changed);
+		deadline_ns = pp_clock_mono_ns() + s->timeout_ns;
+		while (!r->gone && pp_clock_mono_ns() < deadline_ns)
+			wait_until(r, deadline_ns);
+		if (r->gone)
+			reader_let_go(r);
+		else
+			abandon(s, r);
+	}
+	source_free(s);
+	memset(source, 0, sizeof(*source));
+}
