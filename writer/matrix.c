@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "matrix.h"
 
-#include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,43 +48,43 @@ static const void *member(const struct pp_matrix_row *row, const struct pp_matri
 	return (const char *)row + field->at;
 }
 
-static void put_value(struct pp_buf *buf, const struct pp_matrix_field *field, const void *p)
+static void put_value(struct pp_buf *buf, const char *key, const struct pp_matrix_field *field,
+	const void *p)
 {
 	switch (field->kind) {
 	case PP_MATRIX_TEXT:
-		pp_buf_addf(buf, "%s", (const char *)p);
+		pp_kv_add(buf, key, p);
 		break;
 	case PP_MATRIX_U32:
-		pp_buf_addf(buf, "%" PRIu32, *(const uint32_t *)p);
+		pp_kv_add_u64(buf, key, *(const uint32_t *)p);
 		break;
 	case PP_MATRIX_U64:
-		pp_buf_addf(buf, "%" PRIu64, *(const uint64_t *)p);
+		pp_kv_add_u64(buf, key, *(const uint64_t *)p);
 		break;
 	case PP_MATRIX_DOUBLE:
-		pp_buf_addf(buf, "%.17g", *(const double *)p);
+		pp_kv_addf(buf, key, "%.17g", *(const double *)p);
 		break;
 	case PP_MATRIX_BOOL:
-		pp_buf_addf(buf, "%d", *(const bool *)p);
+		pp_kv_add_bool(buf, key, *(const bool *)p);
 		break;
 	case PP_MATRIX_PROMISE:
-		pp_buf_addf(buf, "%s", pp_promise_name(*(const enum pp_promise *)p));
+		pp_kv_add(buf, key, pp_promise_name(*(const enum pp_promise *)p));
 		break;
 	case PP_MATRIX_STATUS:
-		pp_buf_addf(buf, "%s", status_names[*(const enum pp_matrix_status *)p]);
+		pp_kv_add(buf, key, status_names[*(const enum pp_matrix_status *)p]);
 		break;
 	}
 }
 
-void pp_matrix_row_put(struct pp_buf *buf, const struct pp_matrix_row *row)
+void pp_matrix_row_put(struct pp_buf *buf, const char *prefix, const struct pp_matrix_row *row)
 {
+	char key[PP_KV_KEY_MAX + 1];
 	size_t i;
 
 	for (i = 0; i < pp_matrix_field_count; i++) {
-		pp_buf_addf(buf, "%s ", pp_matrix_fields[i].key);
-		put_value(buf, &pp_matrix_fields[i], member(row, &pp_matrix_fields[i]));
-		pp_buf_add(buf, "\n", 1);
+		snprintf(key, sizeof(key), "%s%s", prefix, pp_matrix_fields[i].key);
+		put_value(buf, key, &pp_matrix_fields[i], member(row, &pp_matrix_fields[i]));
 	}
-	pp_buf_add(buf, "\n", 1);
 }
 
 static bool get_promise(const char *value, enum pp_promise *promise)
@@ -106,84 +106,58 @@ static bool get_status(const char *value, enum pp_matrix_status *status)
 	return strcmp(value, status_names[*status]) == 0;
 }
 
-static bool get_number(const char *value, uint64_t most, uint64_t *number)
+static int bad_value(const char *key, const char *value, struct pp_error *err)
 {
-	char *end;
-
-	*number = strtoull(value, &end, 10);
-	return *value >= '0' && *value <= '9' && *end == '\0' && *number <= most;
+	return pp_fail(err, PP_ERR_PEER, "'%s' is '%s', which a matrix row cannot have", key, value);
 }
 
-static bool get_value(const struct pp_matrix_field *field, const char *value, void *p)
+static int get_value(const struct pp_kv *kv, const char *key, const struct pp_matrix_field *field,
+	void *p, struct pp_error *err)
 {
+	const char *value;
 	uint64_t number = 0;
 	char *end;
 
+	if (pp_kv_str(kv, key, &value, err) != 0)
+		return -1;
 	switch (field->kind) {
 	case PP_MATRIX_TEXT:
-		return snprintf(p, field->bytes, "%s", value) < (int)field->bytes;
+		return snprintf(p, field->bytes, "%s", value) < (int)field->bytes
+			? 0 : bad_value(key, value, err);
 	case PP_MATRIX_U32:
-		if (!get_number(value, UINT32_MAX, &number))
-			return false;
+		if (pp_kv_u64(kv, key, 0, UINT32_MAX, &number, err) != 0)
+			return -1;
 		*(uint32_t *)p = (uint32_t)number;
-		return true;
+		return 0;
 	case PP_MATRIX_U64:
-		return get_number(value, INT64_MAX, p);
+		return pp_kv_u64(kv, key, 0, INT64_MAX, p, err);
 	case PP_MATRIX_DOUBLE:
 		*(double *)p = strtod(value, &end);
-		return *value && *end == '\0';
+		return *value && *end == '\0' && isfinite(*(double *)p) ? 0 : bad_value(key, value, err);
 	case PP_MATRIX_BOOL:
-		if (!get_number(value, 1, &number))
-			return false;
-		*(bool *)p = number;
-		return true;
+		return pp_kv_bool(kv, key, p, err);
 	case PP_MATRIX_PROMISE:
-		return get_promise(value, p);
+		return get_promise(value, p) ? 0 : bad_value(key, value, err);
 	case PP_MATRIX_STATUS:
-		return get_status(value, p);
+		return get_status(value, p) ? 0 : bad_value(key, value, err);
 	}
-	return false;
+	return -1;
 }
 
-static int get_line(const char *line, struct pp_matrix_row *row, struct pp_error *err)
+int pp_matrix_row_get(const struct pp_kv *kv, const char *prefix, struct pp_matrix_row *row,
+	struct pp_error *err)
 {
-	const char *space = strchr(line, ' ');
+	char key[PP_KV_KEY_MAX + 1];
 	size_t i;
 
-	if (!space)
-		return pp_fail(err, PP_ERR_PEER, "matrix row: no value in '%s'", line);
+	memset(row, 0, sizeof(*row));
 	for (i = 0; i < pp_matrix_field_count; i++) {
 		const struct pp_matrix_field *field = &pp_matrix_fields[i];
 
-		if (strncmp(field->key, line, (size_t)(space - line)) != 0 ||
-			field->key[space - line] != '\0')
-			continue;
-		if (!get_value(field, space + 1, (char *)row + field->at))
-			return pp_fail(err, PP_ERR_PEER, "matrix row: bad value in '%s'", line);
-	}
-	return 0;
-}
-
-int pp_matrix_row_get(const char **text, struct pp_matrix_row *row, struct pp_error *err)
-{
-	char line[512];
-	const char *at = *text;
-
-	memset(row, 0, sizeof(*row));
-	while (*at && *at != '\n') {
-		size_t n = strcspn(at, "\n");
-
-		if (n >= sizeof(line) || at[n] == '\0')
-			return pp_fail(err, PP_ERR_PEER, "matrix row: a line is cut or too long");
-		memcpy(line, at, n);
-		line[n] = '\0';
-		if (get_line(line, row, err) != 0)
+		snprintf(key, sizeof(key), "%s%s", prefix, field->key);
+		if (get_value(kv, key, field, (char *)row + field->at, err) != 0)
 			return -1;
-		at += n + 1;
 	}
-	if (at == *text || *at != '\n')
-		return pp_fail(err, PP_ERR_PEER, "matrix row: incomplete");
-	*text = at + 1;
 	return 0;
 }
 

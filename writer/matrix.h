@@ -18,6 +18,7 @@
 
 #include "src/core/buf.h"
 #include "src/core/error.h"
+#include "src/core/kv.h"
 #include "src/core/method.h"
 
 #define PP_MATRIX_FILE_BYTES  (16U << 20)
@@ -99,10 +100,14 @@ extern const struct pp_matrix_field pp_matrix_fields[];
 extern const size_t pp_matrix_field_count;
 const char *pp_matrix_status_name(enum pp_matrix_status status);
 
-/* Rows as text, one `key value` a line and an empty line after each; the agent ships them so. */
-void pp_matrix_row_put(struct pp_buf *buf, const struct pp_matrix_row *row);
-/* Reads one such row from *text and moves *text behind it; unknown keys are skipped. */
-int pp_matrix_row_get(const char **text, struct pp_matrix_row *row, struct pp_error *err);
+/*
+ * A row as kv text (src/core/kv.h), prefix before every key, so that a text may hold several rows:
+ * at most PP_MATRIX_ROWS_A_TEXT. The agent ships them so; unknown keys are skipped.
+ */
+#define PP_MATRIX_ROWS_A_TEXT 32
+void pp_matrix_row_put(struct pp_buf *buf, const char *prefix, const struct pp_matrix_row *row);
+int pp_matrix_row_get(const struct pp_kv *kv, const char *prefix, struct pp_matrix_row *row,
+	struct pp_error *err);
 
 /*
  * What these figures alone should make a person wonder about: NULL, or a sentence (static text).
