@@ -13,7 +13,7 @@
  * stamp. Acks of one lane that arrive together become one ledger entry. Order: check, ledger,
  * write(2), echo. If the ledger fails, nothing is echoed and the writers stall within W records.
  *
- * Bounds: before authentication a connection holds less than 1 KiB, 10 s, and is one of at most
+ * Bounds: before authentication a connection holds less than 2 KiB, 10 s, and is one of at most
  * 12,288; after it, 1 MiB + 64 KiB of unfinished frame, 4 MiB of unsent bytes (an agent that does
  * not read is cut off), and 8 MiB of events the controller has not taken (then the socket is not
  * read until it has).
@@ -33,7 +33,8 @@
 
 struct pp_listener;
 
-/* address NULL: every interface, IPv6 and IPv4. port 0: any free one. A port in use is said so. */
+/* Raises the process's soft limit of open files to the hard one (10,000 agents are 10,000 files).
+ * address NULL: every interface, IPv6 and IPv4. port 0: any free one. A port in use is said so. */
 struct pp_listener *pp_listener_open(const char *address, uint16_t port, const struct pp_key *key,
 	struct pp_error *err);
 uint16_t pp_listener_port(const struct pp_listener *l);

@@ -119,7 +119,8 @@ int pp_greet_agent_fourth(const struct pp_greeting *g, const struct pp_key *key,
 
 /* Control. first: reads message 1, makes message 2 (also on failure, to be sent, unless
  * *send_bytes is 0: not our protocol at all). third: reads message 3, makes message 4 (to be sent
- * also on failure) and derives both directions. */
+ * also on failure) and derives both directions. busy: the message 2 of a control that has no room. */
+void pp_greet_control_busy(uint8_t out[PP_GREET2_BYTES]);
 int pp_greet_control_first(struct pp_greeting *g, const struct pp_key *key,
 	const uint8_t in[PP_GREET1_BYTES], uint8_t out[PP_GREET2_BYTES], size_t *send_bytes,
 	struct pp_error *err);
