@@ -50,7 +50,7 @@ struct pp_trial {
 	struct pp_arm_key key;
 	uint32_t cut;                    /* number of the cut in its campaign, from 1 */
 	enum pp_trial_outcome outcome;
-	char reason[PP_TEXT_SHORT];      /* of void and open: "died before the cut", ... */
+	char reason[256];                /* of void and open: "died before the cut", ... */
 	char resolution[256];            /* what a person wrote to clear an open or void trial (M6.5) */
 	bool proven;                     /* M5: the machine lost power */
 	bool exposed;                    /* M8.1 */

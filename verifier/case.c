@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Loads the files of one trial. What run.json says is there must be there and whole; what it does
+ * not claim may be missing.
+ */
+#include "judge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/core/file.h"
+#include "src/core/text.h"
+
+static int join(char *out, size_t bytes, const char *folder, const char *name, struct pp_error *err)
+{
+	if (!pp_text_format(out, bytes, "%s/%s", folder, name))
+		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s/%s'", folder, name);
+	return 0;
+}
+
+static int load_counters(const struct pp_case *c, const char *name, struct pp_drive_counters *out,
+	struct pp_error *err)
+{
+	char path[4352];
+	struct pp_buf buf;
+
+	memset(out, 0, sizeof(*out));
+	if (join(path, sizeof(path), c->path, name, err) != 0)
+		return -1;
+	if (access(path, F_OK) != 0)
+		return 0;
+	pp_buf_init(&buf, 16U << 20);
+	if (pp_file_read(path, &buf, err) != 0) {
+		pp_buf_release(&buf);
+		return -1;
+	}
+	pp_drive_counters_parse(buf.data, buf.bytes, out);
+	pp_buf_release(&buf);
+	return 0;
+}
+
+static int load_ledger(struct pp_case *c, struct pp_error *err)
+{
+	char path[4352];
+
+	if (join(path, sizeof(path), c->path, "acks.ledger", err) != 0)
+		return -1;
+	if (access(path, F_OK) != 0 && errno == ENOENT)
+		return 0;
+	if (pp_ledger_load(path, &c->ledger, err) != 0)
+		return pp_fail_within(err, "'%s'", path);
+	c->has_ledger = true;
+	if (!pp_run_id_equal(&c->ledger.run, &c->run.run_id) ||
+		c->ledger.lanes != c->run.layout.lanes)
+		return pp_fail(err, PP_ERR_EVIDENCE, "'%s' is the ledger of another run", path);
+	return 0;
+}
+
+static int load_scans(struct pp_case *c, struct pp_error *err)
+{
+	char path[4608], name[32];
+	uint32_t i;
+
+	if (c->run.aftermath != PP_AFTER_SCANNED)
+		return 0;
+	if (strstr(c->run.base, "..") || c->run.base[0] == '/')
+		return pp_fail(err, PP_ERR_EVIDENCE, "base '%s' is outside the evidence", c->run.base);
+	if (join(path, sizeof(path), c->folder, c->run.base, err) != 0)
+		return -1;
+	c->base = pp_scan_load(path, err);
+	if (!c->base)
+		return -1;
+	if (join(path, sizeof(path), c->path, "scan.bin", err) != 0)
+		return -1;
+	c->scan = pp_scan_load(path, err);
+	if (!c->scan)
+		return -1;
+	if (c->run.rereads > PP_REREADS_MAX)
+		return pp_fail(err, PP_ERR_EVIDENCE, "'%s' claims %u re-reads", c->path, c->run.rereads);
+	for (i = 0; i < c->run.rereads; i++) {
+		snprintf(name, sizeof(name), "reread-%u.bin", i + 1);
+		if (join(path, sizeof(path), c->path, name, err) != 0)
+			return -1;
+		c->reread[i] = pp_scan_load(path, err);
+		if (!c->reread[i])
+			return -1;
+	}
+	return 0;
+}
+
+static int load_all(struct pp_case *c, const char *folder, uint32_t cut, const char *serial_folder,
+	struct pp_error *err)
+{
+	char path[4352];
+
+	snprintf(c->folder, sizeof(c->folder), "%s", folder);
+	if (!pp_text_format(c->path, sizeof(c->path), "%s/cuts/%04u/%s", folder, cut, serial_folder))
+		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", folder);
+	if (!pp_text_format(path, sizeof(path), "%s/cuts/%04u/cut.json", folder, cut))
+		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", folder);
+	if (pp_cut_facts_load(&c->cut, path, err) != 0)
+		return -1;
+	if (c->cut.number != cut)
+		return pp_fail(err, PP_ERR_EVIDENCE, "'%s' says that it is cut %u", path, c->cut.number);
+	if (join(path, sizeof(path), c->path, "run.json", err) != 0 ||
+		pp_run_facts_load(&c->run, path, err) != 0)
+		return -1;
+	if (load_ledger(c, err) != 0 || load_scans(c, err) != 0)
+		return -1;
+	if (load_counters(c, "drive-before.json", &c->before, err) != 0)
+		return -1;
+	return load_counters(c, "drive-after.json", &c->after, err);
+}
+
+int pp_case_load(struct pp_case *c, const char *folder, uint32_t cut, const char *serial_folder,
+	struct pp_error *err)
+{
+	memset(c, 0, sizeof(*c));
+	if (load_all(c, folder, cut, serial_folder, err) == 0)
+		return 0;
+	pp_case_release(c);
+	return -1;
+}
+
+void pp_case_release(struct pp_case *c)
+{
+	size_t i;
+
+	if (c->has_ledger)
+		pp_ledger_data_release(&c->ledger);
+	pp_scan_free(c->base);
+	pp_scan_free(c->scan);
+	for (i = 0; i < PP_REREADS_MAX; i++)
+		pp_scan_free(c->reread[i]);
+	memset(c, 0, sizeof(*c));
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A campaign's folder (design: Evidence), read as a whole: every trial judged again from its files,
+ * with what the verdict needs besides. No lab, no power switch, no root, no network.
+ *
+ *	plan.ini                     as given
+ *	target.json                  criterion, drives, the arms that the plan asks for
+ *	matrix.json                  the speed rows
+ *	setups/0001/SERIAL/scan.bin  the base after a set-up
+ *	cuts/0001/cut.json, pdu.jsonl
+ *	cuts/0001/SERIAL/            run.json, acks.ledger, scan.bin, reread-N.bin, drive-before.json,
+ *	                             drive-after.json, judgement.json
+ *	resolutions/0001-SERIAL.json what a person wrote to clear a trial (M6.5)
+ *	campaign.json, SHA256SUMS    the result
+ */
+#ifndef PP_VERIFIER_EVIDENCE_H
+#define PP_VERIFIER_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "judge.h"
+#include "report.h"
+#include "verdict.h"
+
+/* target.json, as the controller writes it when the campaign begins. */
+struct pp_campaign_facts {
+	char name[PP_TEXT_SHORT], tool_version[32], tool_commit[64], started[32];
+	char agent_version[PP_TEXT_SHORT], agent_commit[64], agent_sha256[80], tool_sha256[80];
+	char kernel[PP_TEXT_SHORT], power_switch[256], outlets[256], operator[256], note[256];
+	struct pp_criterion criterion;
+	struct pp_planned_arm *planned;   /* malloc; pp_campaign_facts_release */
+	size_t planned_count;
+	char (*protected_serial)[PP_TEXT_SHORT];
+	size_t protected_count;
+	bool unproven_wiring;
+};
+int pp_campaign_facts_save(const struct pp_campaign_facts *facts, const char *folder,
+	struct pp_error *err);
+int pp_campaign_facts_load(struct pp_campaign_facts *facts, const char *folder,
+	struct pp_error *err);
+void pp_campaign_facts_release(struct pp_campaign_facts *facts);
+
+/* matrix.json. */
+int pp_speed_save(const struct pp_speed_row *rows, size_t count, const char *folder,
+	struct pp_error *err);
+
+struct pp_evidence {
+	char folder[4096];
+	struct pp_campaign_facts facts;
+	struct pp_speed_row *speed;
+	size_t speed_count;
+	struct pp_trial *trials;          /* in the order of the cuts */
+	size_t trial_count;
+	uint32_t cuts;                    /* highest cut number there is */
+};
+
+/*
+ * Loads and judges. With write, judgement.json of every trial is (re)written. Evidence that is
+ * damaged, foreign or contradicts itself is an error, never a verdict.
+ */
+int pp_evidence_load(struct pp_evidence *evidence, const char *folder, bool write,
+	struct pp_error *err);
+void pp_evidence_release(struct pp_evidence *evidence);
+
+/* The verdict of one folder, the losses of earlier ones counted (M9.3). Caller releases. */
+int pp_evidence_verdict(const struct pp_evidence *evidence, const struct pp_evidence *earlier,
+	size_t earlier_count, struct pp_verdict *verdict, struct pp_error *err);
+
+/* SHA256SUMS over every file of the folder but itself, and its check. */
+int pp_evidence_seal(const char *folder, struct pp_error *err);
+int pp_evidence_check_seal(const char *folder, struct pp_error *err);
+
+/* M6.5: writes resolutions/NNNN-SERIAL.json; the trial must exist. */
+int pp_resolution_save(const char *folder, uint32_t cut, const char *serial, const char *cause,
+	const char *who, struct pp_error *err);
+
+#endif
