@@ -20,6 +20,7 @@
 #include "src/core/error.h"
 #include "src/core/kv.h"
 #include "src/core/method.h"
+#include "src/core/target.h"
 
 #define PP_MATRIX_FILE_BYTES  (16U << 20)
 #define PP_MATRIX_BLOCK_BYTES 8192U
@@ -53,6 +54,7 @@ struct pp_matrix_row {
 
 struct pp_matrix_config {
 	const char *path;          /* a file, which must not exist yet and is removed; or a raw device */
+	const struct pp_target *target; /* proven, and holding the device; NULL: proven by nobody */
 	bool raw;                  /* path is a device whose first 16 MB are overwritten */
 	uint64_t raw_offset;       /* bytes into the device; a multiple of 4096 */
 	bool pg;                   /* pg_test_fsync's set of tests */

@@ -416,23 +416,29 @@ static int fill_file(struct bench *b, int fd, struct pp_error *err)
 	return 0;
 }
 
-/* O_EXCL: never somebody's file (regular), never somebody's device (open(2), block devices). */
+/*
+ * O_EXCL: never somebody's file (regular), never somebody's device (open(2), block devices); a
+ * proven target holds its device already.
+ */
 static int make_file(struct bench *b, struct pp_error *err)
 {
 	const char *path = b->config->path;
-	int flags = O_RDWR | O_CLOEXEC | O_EXCL | (b->config->raw ? 0 : O_CREAT);
+	bool raw = b->config->raw;
+	int flags = O_RDWR | O_CLOEXEC | (raw && b->config->target ? 0 : O_EXCL) | (raw ? 0 : O_CREAT);
 	int fd, rc;
 
-	if (!b->config->raw && check_space(path, err) != 0)
+	if (!raw && check_space(path, err) != 0)
 		return -1;
 	fd = open(path, flags, 0600);
 	if (fd < 0 && errno == EEXIST)
 		return pp_fail(err, PP_ERR_REFUSED, "'%s' exists: the test would overwrite and remove it; "
 			"give another name", path);
 	if (fd < 0)
-		return pp_fail_os(err, errno, "cannot %s '%s'", b->config->raw ? "open" : "create", path);
-	b->created = !b->config->raw;
-	rc = fill_file(b, fd, err);
+		return pp_fail_os(err, errno, "cannot %s '%s'", raw ? "open" : "create", path);
+	b->created = !raw;
+	rc = b->config->target ? pp_target_prove_fd(b->config->target, fd, err) : 0;
+	if (rc == 0)
+		rc = fill_file(b, fd, err);
 	if (close(fd) != 0 && rc == 0)
 		rc = pp_fail_os(err, errno, "cannot close '%s'", path);
 	return rc;

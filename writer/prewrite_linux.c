@@ -18,13 +18,14 @@
 #include <unistd.h>
 
 #include "src/core/file.h"
-#include "target.h"
+#include "lane_file.h"
 
 #define CHUNK_BYTES PP_RECORD_BYTES_MAX
 
 struct prewriting {
 	const struct pp_layout *layout;
 	const struct pp_run_id *run_id;
+	const struct pp_target *target;
 	uint32_t flags;
 	uint8_t *chunk;
 	uint32_t chunk_slots;
@@ -146,6 +147,8 @@ static int write_file(struct prewriting *p, uint32_t file, bool raw, struct pp_e
 	uint32_t lane;
 	int rc = 0;
 
+	if (append && ftruncate(p->fd, 0) != 0)
+		return pp_fail_os(err, errno, "cannot empty '%s'", p->name);
 	for (lane = 0; rc == 0 && lane < p->layout->lanes; lane++)
 		if (pp_layout_file_of(p->layout, lane) == file)
 			rc = write_lane(p, lane, append ? 1 : p->layout->slots, err);
@@ -163,11 +166,13 @@ static int open_and_write(struct prewriting *p, uint32_t file, bool raw, bool di
 	int flags = O_RDWR | O_CLOEXEC | (direct ? O_DIRECT : 0), rc;
 
 	if (!raw)
-		flags |= O_CREAT | (pp_workload_own_files(p->layout->workload) ? O_TRUNC : 0);
+		flags |= O_CREAT;
 	p->fd = open(p->name, flags, 0600);
 	if (p->fd < 0)
 		return pp_fail_os(err, errno, "cannot open '%s'", p->name);
-	rc = write_file(p, file, raw, err);
+	rc = p->target ? pp_target_prove_fd(p->target, p->fd, err) : 0;
+	if (rc == 0)
+		rc = write_file(p, file, raw, err);
 	if (close(p->fd) != 0 && rc == 0)
 		rc = pp_fail_os(err, errno, "cannot close '%s'", p->name);
 	if (rc == 0 && !raw)
@@ -184,7 +189,7 @@ static int look_at_all(const struct pp_layout *layout, const char *path, bool *r
 	char name[4096];
 
 	*raw = false;
-	if (strlen(path) > PP_TARGET_PATH_MAX)
+	if (strlen(path) > PP_LANE_PATH_MAX)
 		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", path);
 	for (file = 0; file < pp_layout_files(layout); file++) {
 		pp_layout_file_name(layout, path, file, name, sizeof(name));
@@ -201,9 +206,9 @@ static int look_at_all(const struct pp_layout *layout, const char *path, bool *r
 }
 
 int pp_writer_prewrite(struct pp_layout *layout, const char *path, const struct pp_run_id *run_id,
-	bool compressible, bool direct, struct pp_error *err)
+	bool compressible, bool direct, const struct pp_target *target, struct pp_error *err)
 {
-	struct prewriting p = { .layout = layout, .run_id = run_id,
+	struct prewriting p = { .layout = layout, .run_id = run_id, .target = target,
 		.flags = compressible ? PP_RECORD_COMPRESSIBLE : 0 };
 	char name[4096];
 	bool raw;
@@ -213,7 +218,7 @@ int pp_writer_prewrite(struct pp_layout *layout, const char *path, const struct 
 	if (look_at_all(layout, path, &raw, err) != 0)
 		return -1;
 	p.chunk_slots = CHUNK_BYTES / layout->record_bytes;
-	p.chunk = aligned_alloc(PP_TARGET_ALIGN_BYTES, CHUNK_BYTES);
+	p.chunk = aligned_alloc(PP_LANE_ALIGN_BYTES, CHUNK_BYTES);
 	if (!p.chunk)
 		return pp_fail(err, PP_ERR_SYSTEM, "out of memory");
 	p.name = name;

@@ -16,12 +16,12 @@
 #include <time.h>
 
 #include "src/core/clock.h"
-#include "target.h"
+#include "lane_file.h"
 
 struct lane_thread {
 	struct pp_writer *writer;
 	struct pp_lane lane;
-	struct pp_target target;
+	struct pp_lane_file file;
 	struct pp_histogram latency;
 	void *buf;
 	pthread_t thread;
@@ -86,7 +86,7 @@ static void free_all(struct pp_writer *writer)
 	for (i = 0; i < writer->lanes; i++) {
 		struct lane_thread *t = &writer->threads[i];
 
-		pp_target_close(&t->target, NULL);
+		pp_lane_file_close(&t->file, NULL);
 		free(t->buf);
 		pthread_cond_destroy(&t->wake);
 		pthread_mutex_destroy(&t->lock);
@@ -104,14 +104,15 @@ static int open_lane(struct pp_writer *writer, uint32_t number, struct pp_error 
 	struct lane_thread *t = &writer->threads[number];
 	struct pp_lane_io io;
 
-	if (pp_target_open(&t->target, &config->layout, config->method, config->path, number, err) != 0)
+	if (pp_lane_file_open(&t->file, &config->layout, config->method, config->target,
+		config->path, number, err) != 0)
 		return -1;
-	t->buf = aligned_alloc(PP_TARGET_ALIGN_BYTES,
-		(config->layout.record_bytes + PP_TARGET_ALIGN_BYTES - 1) / PP_TARGET_ALIGN_BYTES *
-		PP_TARGET_ALIGN_BYTES);
+	t->buf = aligned_alloc(PP_LANE_ALIGN_BYTES,
+		(config->layout.record_bytes + PP_LANE_ALIGN_BYTES - 1) / PP_LANE_ALIGN_BYTES *
+		PP_LANE_ALIGN_BYTES);
 	if (!t->buf)
 		return pp_fail(err, PP_ERR_SYSTEM, "out of memory");
-	pp_target_io(&t->target, &io);
+	pp_lane_file_io(&t->file, &io);
 	pp_histogram_init(&t->latency);
 	pp_lane_init(&t->lane, number, &config->layout, config->method, &config->run_id,
 		config->compressible ? PP_RECORD_COMPRESSIBLE : 0, &io, &config->peer, &writer->run,
@@ -164,7 +165,7 @@ static struct pp_writer *writer_new(const struct pp_writer_config *config)
 	pthread_condattr_destroy(&monotonic);
 	for (i = 0; i < writer->lanes; i++) {
 		threads[i].writer = writer;
-		threads[i].target.fd = -1;
+		threads[i].file.fd = -1;
 		pthread_mutex_init(&threads[i].lock, NULL);
 		pthread_cond_init(&threads[i].wake, NULL);
 	}
@@ -283,7 +284,7 @@ int pp_writer_stop(struct pp_writer *writer, int64_t timeout_ms, struct pp_error
 		}
 		pthread_join(t->thread, NULL);
 		t->joined = true;
-		if (pp_target_close(&t->target, err) != 0)
+		if (pp_lane_file_close(&t->file, err) != 0)
 			rc = -1;
 	}
 	if (left[0])
@@ -301,7 +302,7 @@ static void add_failure(const struct lane_thread *t, uint32_t number,
 	result->failed_lane = number;
 	result->failure = t->lane.failure;
 	pp_lane_failure_error(&t->lane, &result->error);
-	pp_fail_within(&result->error, "'%s'", t->target.name);
+	pp_fail_within(&result->error, "'%s'", t->file.name);
 }
 
 void pp_writer_result(const struct pp_writer *writer, struct pp_writer_result *result)

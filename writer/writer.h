@@ -10,10 +10,12 @@
 #include <stdint.h>
 
 #include "lane.h"
+#include "src/core/target.h"
 
 struct pp_writer_config {
 	struct pp_layout layout;
 	const struct pp_method *method;
+	const struct pp_target *target; /* proven (M2.7); NULL: by nobody, for tests */
 	const char *path;           /* base name of the target's files, or the raw device; copied */
 	struct pp_run_id run_id;
 	bool compressible;
@@ -24,7 +26,8 @@ struct pp_writer;
 
 /*
  * Opens the target once a lane, checks that it is what the layout needs (overwrite: long enough;
- * append: not longer than its base slots) and starts the threads. Creates and truncates nothing.
+ * append: not longer than its base slots), proves every descriptor to lie on
+ * config->target, and starts the threads. Creates and truncates nothing.
  * NULL on failure, and then nothing was written. All signals are blocked in the threads.
  */
 struct pp_writer *pp_writer_start(const struct pp_writer_config *config, struct pp_error *err);
@@ -70,10 +73,11 @@ void pp_writer_free(struct pp_writer *writer);
  * exactly the layout's size. append: each lane's file is made anew with one such record, and
  * layout->base_slots is set to 1. Then fsync, close, fsync of the folder, each checked. direct
  * writes with O_DIRECT. Too little free space, or too small a device, is said before anything is
- * touched. For a raw device the caller has made sure that it may be overwritten.
+ * touched. Every descriptor is proven to lie on `target` before it is
+ * written to; where that is NULL the caller has made sure that a raw device may be overwritten.
  */
 int pp_writer_prewrite(struct pp_layout *layout, const char *path, const struct pp_run_id *run_id,
-	bool compressible, bool direct, struct pp_error *err);
+	bool compressible, bool direct, const struct pp_target *target, struct pp_error *err);
 
 /* Bytes that the files (or the device) of this layout must have room for. */
 uint64_t pp_writer_target_bytes(const struct pp_layout *layout);

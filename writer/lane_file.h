@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One open file description on a run's target: what a lane writes to. Each lane opens its own, since
+ * a failed sync is reported once per open file (fsync(2); docs/method.md, M2.3).
+ */
+#ifndef PP_WRITER_LANE_FILE_H
+#define PP_WRITER_LANE_FILE_H
+
+#include "lane.h"
+#include "src/core/target.h"
+
+#define PP_LANE_ALIGN_BYTES 4096 /* of buffers for direct I/O */
+#define PP_LANE_PATH_MAX    4000 /* characters; leaves room for what pp_layout_file_name adds */
+
+struct pp_lane_file {
+	int fd;
+	char name[4096];
+};
+
+/*
+ * Opens the file of `lane`, or the device, with the method's flags. Creates and truncates nothing.
+ * Fails if it is neither a regular file nor a block device, too short for the lane's region, or
+ * (append) longer than the lane's base slots: then a record would overwrite instead of append;
+ * or, unless target is NULL, not on the proven drive (M2.7).
+ */
+int pp_lane_file_open(struct pp_lane_file *file, const struct pp_layout *layout,
+	const struct pp_method *method, const struct pp_target *target, const char *path,
+	uint32_t lane, struct pp_error *err);
+int pp_lane_file_close(struct pp_lane_file *file, struct pp_error *err);
+
+/* Calls on this target; it must outlive the lane. */
+void pp_lane_file_io(struct pp_lane_file *file, struct pp_lane_io *io);
+
+#endif
