@@ -272,7 +272,7 @@ static int add_busybox(struct image *image, struct pp_error *err)
 /* The line of modules.dep for a module by its name: "path: needed-by-path ...". */
 static const char *dep_line(const char *deps, const char *module)
 {
-	char key[128];
+	char key[192];
 	const char *at;
 
 	snprintf(key, sizeof(key), "/%s.ko:", module);

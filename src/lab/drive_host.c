@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "drive_host.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "core/clock.h"
+#include "core/file.h"
+#include "drive_model.h"
+
+#define START_MS   10000
+#define COMMAND_MS 30000
+#define PAUSE_MS   5
+
+int pp_lab_drive_check(const struct pp_lab_drive *drive, struct pp_error *err)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
+	if (!drive->serial[0] || drive->serial[0] == '.'
+	    || drive->serial[strspn(drive->serial, letters)])
+		return pp_fail(err, PP_ERR_USAGE,
+			"'%s' is no serial: letters, digits, '-', '_' and '.' only", drive->serial);
+	if (!pp_drive_behaviour_find(drive->behaviour))
+		return pp_fail(err, PP_ERR_USAGE, "drive '%s' has an unknown behaviour '%s'",
+			drive->serial, drive->behaviour);
+	if (drive->survive_pct > 100)
+		return pp_fail(err, PP_ERR_USAGE, "drive '%s': %u %% cannot survive", drive->serial,
+			drive->survive_pct);
+	if (drive->block_bytes != 512 && drive->block_bytes != 4096)
+		return pp_fail(err, PP_ERR_USAGE, "drive '%s': a block has 512 or 4096 bytes, not %d",
+			drive->serial, drive->block_bytes);
+	if (!drive->size_bytes || drive->size_bytes % 4096 || drive->cache_bytes < 512)
+		return pp_fail(err, PP_ERR_USAGE,
+			"drive '%s': its size must be a multiple of 4096, its cache at least 512 bytes",
+			drive->serial);
+	return 0;
+}
+
+int pp_lab_connect(const char *path, int64_t timeout_ms, struct pp_error *err)
+{
+	int64_t until_ns = pp_clock_mono_ns() + timeout_ms * PP_NS_PER_MS;
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int code, fd;
+
+	if (strlen(path) >= sizeof(at.sun_path))
+		return pp_fail_os(err, ENAMETOOLONG, "cannot connect to '%s'", path);
+	strcpy(at.sun_path, path);
+	for (;;) {
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd < 0)
+			return pp_fail_os(err, errno, "cannot make a socket");
+		if (!connect(fd, (struct sockaddr *)&at, sizeof(at)))
+			return fd;
+		code = errno;
+		close(fd);
+		if ((code != ENOENT && code != ECONNREFUSED) || pp_clock_mono_ns() >= until_ns)
+			return pp_fail_os(err, code, "cannot connect to '%s'", path);
+		pp_clock_sleep_ms(PAUSE_MS);
+	}
+}
+
+int pp_drive_host_start(struct pp_drive_host *host, const char *netns_path, const char *plugin,
+	uint64_t seed, const char *log_path, struct pp_error *err)
+{
+	const struct pp_lab_drive *d = &host->drive;
+	char net[96], port[16], words[9][4200];
+	const char *argv[] = { "nsenter", net, "nbdkit", "-f", "-i", "127.0.0.1", "-p", port, plugin,
+		words[0], words[1], words[2], words[3], words[4], words[5], words[6], words[7], words[8],
+		NULL };
+	int64_t until_ns = pp_clock_mono_ns() + START_MS * PP_NS_PER_MS;
+	int fd;
+
+	snprintf(net, sizeof(net), "--net=%s", netns_path);
+	snprintf(port, sizeof(port), "%d", host->port);
+	snprintf(words[0], sizeof(words[0]), "image=%s", host->image);
+	snprintf(words[1], sizeof(words[1]), "size=%" PRIu64, d->size_bytes);
+	snprintf(words[2], sizeof(words[2]), "behaviour=%s", d->behaviour);
+	snprintf(words[3], sizeof(words[3]), "cache=%" PRIu64, d->cache_bytes);
+	snprintf(words[4], sizeof(words[4]), "destage=%" PRIu64, d->destage_bytes_per_s);
+	snprintf(words[5], sizeof(words[5]), "seed=%" PRIu64, seed);
+	snprintf(words[6], sizeof(words[6]), "order=%s", d->random_order ? "random" : "oldest");
+	snprintf(words[7], sizeof(words[7]), "latency_us=%u", d->latency_us);
+	snprintf(words[8], sizeof(words[8]), "control=%s", host->control);
+	unlink(host->control);
+	host->pid = pp_child_start(argv, -1, log_path, err);
+	if (host->pid < 0) {
+		host->pid = 0;
+		return -1;
+	}
+	for (;;) {
+		fd = pp_lab_connect(host->control, 0, err);
+		if (fd >= 0) {
+			close(fd);
+			return 0;
+		}
+		if (waitpid(host->pid, NULL, WNOHANG) == host->pid) {
+			host->pid = 0;
+			return pp_fail(err, PP_ERR_SYSTEM, "drive '%s' did not start (see '%s')", d->serial,
+				log_path);
+		}
+		if (pp_clock_mono_ns() >= until_ns) {
+			pp_drive_host_kill(host);
+			return pp_fail_within(err, "drive '%s' did not start", d->serial);
+		}
+		pp_clock_sleep_ms(PAUSE_MS);
+	}
+}
+
+int pp_drive_host_command(const struct pp_drive_host *host, const char *command,
+	struct pp_buf *out, struct pp_error *err)
+{
+	size_t start = out->bytes;
+	char chunk[2048];
+	int rc = 0, fd;
+
+	if (!host->pid)
+		return pp_fail(err, PP_ERR_PEER, "drive '%s' has no power", host->drive.serial);
+	fd = pp_lab_connect(host->control, 0, err);
+	if (fd < 0)
+		return -1;
+	snprintf(chunk, sizeof(chunk), "%s\n", command);
+	if (pp_write_all(fd, chunk, strlen(chunk)))
+		rc = pp_fail_os(err, errno, "cannot command drive '%s'", host->drive.serial);
+	while (!rc && (out->bytes == start || out->data[out->bytes - 1] != '\n')) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		ssize_t n = poll(&p, 1, COMMAND_MS) == 1 ? read(fd, chunk, sizeof(chunk)) : 0;
+
+		if (n <= 0)
+			rc = pp_fail(err, PP_ERR_PEER, "drive '%s' did not answer '%s'",
+				host->drive.serial, command);
+		else
+			pp_buf_add(out, chunk, (size_t)n);
+	}
+	close(fd);
+	if (!rc && (out->failed || strncmp(out->data + start, "{\"ok\": true", 11)))
+		rc = pp_fail(err, PP_ERR_PEER, "drive '%s' refused '%s': %s", host->drive.serial, command,
+			out->failed ? "" : out->data + start);
+	return rc;
+}
+
+void pp_drive_host_kill(struct pp_drive_host *host)
+{
+	if (!host->pid)
+		return;
+	kill(host->pid, SIGKILL);
+	while (waitpid(host->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	host->pid = 0;
+}
