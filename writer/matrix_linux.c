@@ -392,23 +392,26 @@ static int check_space(const char *path, struct pp_error *err)
 	return 0;
 }
 
-/* 16 MB that no drive can compress, written and synced. */
+/*
+ * 16 MB that no drive can compress, written and synced; in the small writes of pg_test_fsync, since
+ * the page cache keeps a large write in large folios, and a rewrite of one is slower (ext4, 6.18).
+ */
 static int fill_file(struct bench *b, int fd, struct pp_error *err)
 {
-	struct pp_record record = { .cells = PP_RECORD_BYTES_MAX / PP_CELL_BYTES, .offset = b->at };
+	struct pp_record record = { .cells = PP_MATRIX_BLOCK_BYTES / PP_CELL_BYTES };
 	uint64_t done;
 
 	if (pp_run_id_draw(&record.run, err) != 0)
 		return -1;
-	for (done = 0; done < PP_MATRIX_FILE_BYTES; done += PP_RECORD_BYTES_MAX) {
+	for (done = 0; done < PP_MATRIX_FILE_BYTES; done += PP_MATRIX_BLOCK_BYTES) {
 		ssize_t n;
 
 		record.offset = b->at + done;
 		pp_record_fill(b->buf, &record);
-		n = pwrite(fd, b->buf, PP_RECORD_BYTES_MAX, (off_t)record.offset);
+		n = pwrite(fd, b->buf, PP_MATRIX_BLOCK_BYTES, (off_t)record.offset);
 		if (n < 0)
 			return pp_fail_os(err, errno, "cannot write '%s'", b->config->path);
-		if (n != (ssize_t)PP_RECORD_BYTES_MAX)
+		if (n != (ssize_t)PP_MATRIX_BLOCK_BYTES)
 			return pp_fail(err, PP_ERR_SYSTEM, "short write to '%s'", b->config->path);
 	}
 	if (fsync(fd) != 0)
