@@ -111,7 +111,7 @@ int pp_drive_read(const struct pp_sysroot *sys, const char *name, struct pp_driv
 int pp_drive_list(const struct pp_sysroot *sys, struct pp_drive_info **infos, size_t *count,
 	struct pp_error *err);
 
-/* True if id is the whole serial or the whole WWN of this drive (surrounding blanks do not count). */
+/* True if id is the whole serial or the whole WWN of this drive, but for surrounding blanks. */
 bool pp_drive_is(const struct pp_drive_info *info, const char *id);
 
 /*
@@ -132,15 +132,6 @@ void pp_drive_policy(const struct pp_drive_info *info, char *out, size_t out_byt
 /* An id as a folder name: every byte that is not a letter, digit, '.', '_' or '-' becomes '_'. */
 void pp_drive_folder_name(const char *id, char *out, size_t out_bytes);
 
-/* Writes and flushes that the disk has completed (fields 5 and 16 of /sys/block/X/stat,
- * Documentation/block/stat.rst); flushes is -1 on kernels before 5.5. */
-struct pp_drive_stat {
-	int64_t writes;
-	int64_t flushes;
-};
-int pp_drive_stat(const struct pp_sysroot *sys, const char *name, struct pp_drive_stat *stat,
-	struct pp_error *err);
-
 /* ---- what is beneath ---------------------------------------------------------------------- */
 
 struct pp_stack_layer {
@@ -155,7 +146,7 @@ struct pp_stack {
 	char fs_source[256];       /* as /proc/self/mountinfo has it */
 	char fs_root[512];         /* mountinfo: what of the file system is mounted */
 	char mount_point[512];
-	char mount_options[1024];  /* effective: per mount, then per superblock, comma separated */
+	char mount_options[1600];  /* effective: per mount, then per superblock, comma separated */
 	struct pp_stack_layer layers[PP_STACK_MAX];
 	size_t layer_count;        /* in the order of a walk downwards; a device is listed once */
 	char disks[PP_STACK_MAX][PP_DRIVE_NAME_BYTES];
@@ -185,8 +176,10 @@ bool pp_stack_no_barrier(const struct pp_stack *stack);
 int pp_drives_share(const struct pp_sysroot *sys, const char *a, const char *b, char *why,
 	size_t why_bytes, struct pp_error *err);
 
-/* Names of the devices that carry /, /boot, /boot/efi, /usr or swap, down to whole disks (design.md 7):
- * 1 if `name` is one of them or above one of them, with the reason in why; 0; or -1. */
+/*
+ * 1 if /, /boot, /boot/efi, /efi, /usr, /var or swap of this machine lies on the whole device
+ * `name`, however deep beneath, with the reason in why; 0 if none does; -1 on failure.
+ */
 int pp_drive_carries_system(const struct pp_sysroot *sys, const char *name, char *why,
 	size_t why_bytes, struct pp_error *err);
 

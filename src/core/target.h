@@ -56,11 +56,11 @@ struct pp_target_spec {
 	int fs_partition;                      /* where it was: 0 whole disk, n, PP_PARTITION_UNKNOWN */
 	char mount_options[256];               /* as for mount(8) -o; "" for the defaults */
 	char mount_dir[PP_TARGET_PATH_BYTES];  /* "" is PP_TARGET_MOUNT_ROOT/SERIAL */
-	char directory[256];                   /* inside the file system, made if missing; "" is its root */
+	char directory[256];                   /* in the file system, made if missing; "": its root */
 	char path[PP_TARGET_PATH_BYTES];       /* path mode: a folder that must exist; else "" */
 	uint64_t size_bytes;                   /* wanted: of the target's file(s), or of the raw area */
 	char destroy[PP_DRIVE_SERIAL_BYTES];   /* the serial that a person named for destruction */
-	bool force;                            /* a signature on the drive is no obstacle */
+	bool force;   /* a signature is no obstacle: payload of earlier runs may look like one by chance */
 	bool boot_drive;                       /* the drive may carry the running system */
 	int64_t wait_ms;                       /* for the drive; negative is PP_TARGET_WAIT_MS */
 };
@@ -72,7 +72,7 @@ struct pp_target {
 	struct pp_drive_info drive;
 	enum pp_target_kind kind;
 	int fd;              /* raw: the device, O_RDWR|O_EXCL; file: the folder. -1 if none */
-	char path[PP_TARGET_PATH_BYTES];  /* raw: "/dev/nvme0n1"; file: the folder. For messages and lanes */
+	char path[PP_TARGET_PATH_BYTES];  /* raw: "/dev/nvme0n1"; file: the folder */
 	dev_t dev;           /* raw: st_rdev of the device; file: st_dev of the folder */
 	uint64_t size_bytes; /* raw: of the device; file: free bytes of the file system */
 	uint32_t unit_bytes; /* U of M2.5 */
@@ -80,7 +80,7 @@ struct pp_target {
 	char fs_type[32];
 	char fs_node[PP_DRIVE_NODE_BYTES]; /* device that the file system is on */
 	int fs_partition;    /* as in the spec */
-	char mount_options[1024]; /* effective, from /proc/self/mountinfo: part of the arm key */
+	char mount_options[1600]; /* effective, from /proc/self/mountinfo: part of the arm key */
 	char mount_dir[PP_TARGET_PATH_BYTES];
 	bool mounted_by_us;
 	bool no_barrier;     /* a mount option keeps the kernel from asking the drive */
@@ -91,8 +91,8 @@ struct pp_target {
 void pp_target_init(struct pp_target *target);
 
 /*
- * Proves and opens the target. 0 with state PP_TARGET_OK; otherwise -1, the state says which kind of
- * trouble, nothing stays open or mounted. The target may be given again to pp_target_release.
+ * Proves and opens the target. 0 with state PP_TARGET_OK; otherwise -1, the state says which kind
+ * of trouble, nothing stays open or mounted (a further pp_target_release does no harm).
  */
 int pp_target_prove(const struct pp_target_spec *spec, struct pp_target *target,
 	struct pp_error *err);
@@ -104,8 +104,8 @@ int pp_target_prove(const struct pp_target_spec *spec, struct pp_target *target,
 int pp_target_prove_fd(const struct pp_target *target, int fd, struct pp_error *err);
 
 /* openat(2) below a proven target (name NULL: the raw device itself), then pp_target_prove_fd. */
-int pp_target_open(const struct pp_target *target, const char *name, int flags, mode_t mode, int *fd,
-	struct pp_error *err);
+int pp_target_open(const struct pp_target *target, const char *name, int flags, mode_t mode,
+	int *fd, struct pp_error *err);
 
 /* Still there, same size, answers a read: 0, or -1 with target->state set. For use after a cut. */
 int pp_target_probe(struct pp_target *target, struct pp_error *err);
@@ -125,7 +125,8 @@ void pp_target_release(struct pp_target *target);
  * records UUID, place and drive size in spec. Destroys: only where spec->destroy names
  * this drive, all the refusals of a raw target hold.
  */
-int pp_target_format(struct pp_target_spec *spec, enum pp_target_state *state, struct pp_error *err);
+int pp_target_format(struct pp_target_spec *spec, enum pp_target_state *state,
+	struct pp_error *err);
 
 enum pp_check_result { PP_CHECK_CLEAN, PP_CHECK_DAMAGED, PP_CHECK_UNAVAILABLE };
 
@@ -142,8 +143,10 @@ struct pp_target_check {
 int pp_target_check(const struct pp_target_spec *spec, struct pp_target_check *check,
 	struct pp_error *err);
 
-/* U of M2.5 for an open target: the largest of physical block, page, file system block, parity stripe,
- * rounded up so that each of them divides it. */
+/*
+ * U of M2.5 for an open file, folder or device: the least multiple of page, file system block, and,
+ * on drive (may be NULL) and every layer beneath fd, physical block and parity stripe.
+ */
 int pp_target_unit_bytes(const struct pp_drive_info *drive, int fd, uint32_t *unit_bytes,
 	struct pp_error *err);
 
