@@ -82,6 +82,17 @@ static uint64_t slots_that_fit(const struct pp_layout *l, uint64_t lane_bytes)
 	return slots;
 }
 
+/* The fewest slots of 4 W or more for which that holds. */
+static uint64_t slots_least(const struct pp_layout *l)
+{
+	uint64_t slots = 4ULL * pp_layout_window(l);
+
+	slots = (slots + l->group - 1) / l->group * l->group;
+	while (slots * l->record_bytes % l->unit_bytes != 0)
+		slots += l->group;
+	return slots;
+}
+
 int pp_layout_init(struct pp_layout *layout, enum pp_workload workload, uint32_t lanes,
 	uint32_t group, uint32_t record_bytes, uint32_t unit_bytes, bool sub_block,
 	uint64_t region_offset, uint64_t target_bytes, struct pp_error *err)
@@ -100,12 +111,12 @@ int pp_layout_init(struct pp_layout *layout, enum pp_workload workload, uint32_t
 		return -1;
 	usable = target_bytes > region_offset ? target_bytes - region_offset : 0;
 	layout->slots = slots_that_fit(layout, usable / lanes);
-	least = 4ULL * pp_layout_window(layout);
+	least = slots_least(layout);
 	if (layout->slots < least)
 		return pp_fail(err, PP_ERR_USAGE, "target of %" PRIu64 " bytes is too small: %u lane%s "
 			"of %u-byte records need%s at least %" PRIu64 " bytes", target_bytes, lanes,
 			lanes == 1 ? "" : "s", record_bytes, lanes == 1 ? "s" : "",
-			region_offset + (least + group - 1) / group * group * record_bytes * lanes);
+			region_offset + least * record_bytes * lanes);
 	return 0;
 }
 
