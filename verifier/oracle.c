@@ -23,11 +23,20 @@ struct found {
 	const uint8_t *bytes;   /* raw bytes where the scan kept them, else NULL */
 };
 
+/* What one record says of itself; every cell of it must say the same. */
+struct version {
+	uint32_t lane, flags;
+	uint64_t seq, durable;
+	int64_t issued_ns;
+};
+
 struct oracle {
 	const struct pp_oracle_input *in;
 	struct pp_oracle_result *out;
 	uint32_t cells;
 	size_t loss_room;
+	struct version *version; /* of records found torn or out of place */
+	size_t versions, version_room;
 	struct pp_error *err;
 };
 
@@ -99,7 +108,10 @@ static struct found cell_at(const struct pp_scan *scan, const struct pp_scan_slo
 
 static uint64_t bound_of(const struct oracle *o, uint32_t lane)
 {
-	return o->in->acked[lane] + pp_layout_window(o->in->layout);
+	uint64_t bound = o->in->acked[lane] + pp_layout_window(o->in->layout);
+	uint64_t most = pp_layout_seq_max(o->in->layout);
+
+	return bound < most ? bound : most;
 }
 
 static bool is_ours(const struct oracle *o, const struct found *f)
@@ -135,26 +147,116 @@ static int check_ours(struct oracle *o, const struct pp_cell *cell)
 		pp_layout_offset(l, r->lane, pp_layout_slot(l, r->lane, r->seq)))
 		return pp_fail(o->err, PP_ERR_EVIDENCE, "record %" PRIu64 " of lane %u claims bytes at %"
 			PRIu64 ", a place where the writer never puts it", r->seq, r->lane, r->offset);
-	if (r->durable > o->out->lane[r->lane].durable)
-		o->out->lane[r->lane].durable = r->durable;
 	return 0;
 }
 
-static int survey_slot(struct oracle *o, uint32_t lane, uint64_t slot, const struct pp_scan_slot *s)
+static struct version version_of(const struct pp_record *r)
+{
+	return (struct version){ .lane = r->lane, .flags = r->flags, .seq = r->seq,
+		.durable = r->durable, .issued_ns = r->issued_ns };
+}
+
+static bool version_equal(const struct version *a, const struct version *b)
+{
+	return a->lane == b->lane && a->flags == b->flags && a->seq == b->seq &&
+		a->durable == b->durable && a->issued_ns == b->issued_ns;
+}
+
+static int note_version(struct oracle *o, const struct pp_record *r)
+{
+	struct version v = version_of(r), *grown;
+	size_t room = o->version_room ? 2 * o->version_room : 64;
+
+	if (o->versions && version_equal(&o->version[o->versions - 1], &v))
+		return 0;
+	if (o->versions == o->version_room) {
+		grown = realloc(o->version, room * sizeof(*grown));
+		if (!grown)
+			return pp_fail_os(o->err, ENOMEM, "cannot compare records");
+		o->version = grown;
+		o->version_room = room;
+	}
+	o->version[o->versions++] = v;
+	return 0;
+}
+
+/* Every cell of this run in one slot. later: a re-read, which contradicts or doesn't, but does not
+ * move D: what it would convict anew has not been read again itself. */
+static int survey_slot(struct oracle *o, const struct pp_scan *scan, uint32_t lane, uint64_t slot,
+	const struct pp_scan_slot *s, bool later)
 {
 	uint64_t offset = pp_layout_offset(o->in->layout, lane, slot);
 	uint32_t i, n = s->kind == PP_SLOT_RAW ? o->cells : s->kind == PP_SLOT_INTACT ? 1 : 0;
 
 	for (i = 0; i < n; i++) {
-		struct found f = cell_at(o->in->scan, s, i, offset);
+		struct found f = cell_at(scan, s, i, offset);
+		const struct pp_record *r = &f.cell.record;
+		bool whole = s->kind == PP_SLOT_INTACT && r->lane == lane;
 
 		if (!is_ours(o, &f))
 			continue;
 		if (check_ours(o, &f.cell) != 0)
 			return -1;
-		if (s->kind == PP_SLOT_INTACT && f.cell.record.lane == lane &&
-			f.cell.record.seq > o->out->lane[lane].newest)
-			o->out->lane[lane].newest = f.cell.record.seq;
+		if ((!whole || later) && note_version(o, r) != 0)
+			return -1;
+		if (later)
+			continue;
+		if (r->durable > o->out->lane[r->lane].durable)
+			o->out->lane[r->lane].durable = r->durable;
+		if (whole && r->seq > o->out->lane[lane].newest)
+			o->out->lane[lane].newest = r->seq;
+	}
+	return 0;
+}
+
+static int survey_reread(struct oracle *o, const struct pp_scan *again)
+{
+	uint32_t lane;
+	uint64_t slot;
+	size_t i;
+
+	for (i = 0; i < again->sparse_count; i++)
+		if (survey_slot(o, again, again->sparse_slots[i].lane, again->sparse_slots[i].index,
+			&again->sparse_slots[i].slot, true) != 0)
+			return -1;
+	for (lane = 0; lane < again->lanes && !again->sparse; lane++)
+		for (slot = 0; slot < again->lane[lane].slots; slot++)
+			if (survey_slot(o, again, lane, slot, &again->lane[lane].slot[slot], true) != 0)
+				return -1;
+	return 0;
+}
+
+static int compare_versions(const void *a, const void *b)
+{
+	const struct version *x = a, *y = b;
+
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+/* A sequence is issued once. Two that differ were not written by one writer of one run (M4.6). */
+static int check_versions(struct oracle *o)
+{
+	const struct pp_layout *l = o->in->layout;
+	size_t i;
+
+	if (o->versions)
+		qsort(o->version, o->versions, sizeof(*o->version), compare_versions);
+	for (i = 0; i < o->versions; i++) {
+		const struct version *v = &o->version[i];
+		uint64_t slot = pp_layout_slot(l, v->lane, v->seq);
+		const struct pp_scan_slot *home = slot_of(o->in->scan, v->lane, slot);
+		struct found f = cell_at(o->in->scan, home, 0, pp_layout_offset(l, v->lane, slot));
+		struct version at_home = version_of(&f.cell.record);
+		bool twice = i > 0 && compare_versions(v - 1, v) == 0 && !version_equal(v - 1, v);
+
+		if (home->kind == PP_SLOT_INTACT && is_ours(o, &f) &&
+			compare_versions(&at_home, v) == 0 && !version_equal(&at_home, v))
+			twice = true;
+		if (twice)
+			return pp_fail(o->err, PP_ERR_EVIDENCE, "record %" PRIu64 " of lane %u exists "
+				"in two versions, but a writer issues each once", v->seq, v->lane);
 	}
 	return 0;
 }
@@ -163,6 +265,7 @@ static int survey(struct oracle *o)
 {
 	uint32_t lane;
 	uint64_t slot;
+	size_t k;
 
 	for (lane = 0; lane < o->in->layout->lanes; lane++)
 		o->out->lane[lane].acked = o->out->lane[lane].durable = o->in->acked[lane];
@@ -170,9 +273,14 @@ static int survey(struct oracle *o)
 		const struct pp_scan_lane *l = &o->in->scan->lane[lane];
 
 		for (slot = 0; slot < l->slots; slot++)
-			if (survey_slot(o, lane, slot, &l->slot[slot]) != 0)
+			if (survey_slot(o, o->in->scan, lane, slot, &l->slot[slot], false) != 0)
 				return -1;
 	}
+	for (k = 0; k < o->in->rereads; k++)
+		if (survey_reread(o, o->in->reread[k]) != 0)
+			return -1;
+	if (check_versions(o) != 0)
+		return -1;
 	for (lane = 0; lane < o->in->layout->lanes; lane++)
 		o->out->records_durable += o->out->lane[lane].durable;
 	return 0;
@@ -184,8 +292,12 @@ static int survey(struct oracle *o)
 static bool equals_base(const struct oracle *o, const struct place *p, uint32_t i,
 	const struct found *f)
 {
-	struct found b = cell_at(o->in->base, slot_of(o->in->base, p->lane, p->slot), i, p->offset);
+	const struct pp_scan_slot *base = slot_of(o->in->base, p->lane, p->slot);
+	struct found b = cell_at(o->in->base, base, i, p->offset);
 
+	/* A file that ended inside this slot and has grown since reads as zeros in between. */
+	if (b.kind == FOUND_ABSENT && base->kind == PP_SLOT_RAW && f->kind == FOUND_ZERO)
+		return true;
 	if (b.kind != f->kind)
 		return false;
 	switch (b.kind) {
@@ -205,9 +317,20 @@ static bool equals_base(const struct oracle *o, const struct place *p, uint32_t 
 	case FOUND_ABSENT:
 		return true;
 	case FOUND_UNREAD:
-		break; /* what could not be read then vouches for nothing now */
+		break;
 	}
 	return false;
+}
+
+/* What could not be read before was not known to be there: it cannot be lost now (but the file can
+ * have become too short to hold it). */
+static bool base_unknown(const struct oracle *o, const struct place *p, uint32_t i,
+	const struct found *f)
+{
+	const struct pp_scan_slot *base = slot_of(o->in->base, p->lane, p->slot);
+
+	return p->expected == 0 && base->kind == PP_SLOT_RAW && bit(base->unread, i) &&
+		f->kind != FOUND_ABSENT && !is_ours(o, f);
 }
 
 static enum cell_class class_ours(const struct place *p, uint32_t i, const struct pp_cell *cell)
@@ -228,7 +351,8 @@ static enum cell_class class_valid(const struct oracle *o, const struct place *p
 		return class_ours(p, i, cell);
 	if (equals_base(o, p, i, f))
 		return p->expected == 0 ? CELL_OK : CELL_OLD;
-	if (!in_place(cell, i, p->offset))
+	/* Into a hole nothing older was ever written; a block that shows there was another's. */
+	if (!in_place(cell, i, p->offset) || p->hole)
 		return CELL_FOREIGN;
 	/* Files of lanes have the same offsets: there the lane is part of the place. */
 	if (pp_workload_own_files(o->in->layout->workload) && cell->record.lane != p->lane)
@@ -239,6 +363,8 @@ static enum cell_class class_valid(const struct oracle *o, const struct place *p
 static enum cell_class class_cell(const struct oracle *o, const struct place *p, uint32_t i,
 	const struct found *f)
 {
+	if (base_unknown(o, p, i, f))
+		return CELL_OK;
 	switch (f->kind) {
 	case FOUND_VALID:
 		return class_valid(o, p, i, f);
@@ -265,6 +391,7 @@ struct tally {
 	uint64_t old_seq;       /* the one old record; mixed_old where there are several */
 	struct pp_run_id old_run;
 	bool mixed_old;
+	uint32_t old_base;      /* how many of the old ones are the base's own */
 };
 
 static void tally_old(struct tally *t, const struct found *f)
@@ -291,8 +418,10 @@ static void tally_slot(const struct oracle *o, const struct place *p, const stru
 
 		t->of[class]++;
 		t->absent += f.kind == FOUND_ABSENT && class == CELL_BLANK;
-		if (class == CELL_OLD)
-			tally_old(t, &f);
+		if (class != CELL_OLD)
+			continue;
+		tally_old(t, &f);
+		t->old_base += equals_base(o, p, i, &f);
 	}
 }
 
@@ -330,7 +459,8 @@ static bool loss_class(const struct oracle *o, const struct place *p, const stru
 	else if (t.of[CELL_BLANK])
 		*class = t.of[CELL_BLANK] == o->cells ? PP_LOSS_BLANK : PP_LOSS_TORN;
 	else if (t.of[CELL_OLD])
-		*class = t.of[CELL_OLD] == o->cells && !t.mixed_old ? PP_LOSS_STALE : PP_LOSS_TORN;
+		*class = t.of[CELL_OLD] == o->cells && (!t.mixed_old || t.old_base == o->cells)
+			? PP_LOSS_STALE : PP_LOSS_TORN;
 	else
 		return t.of[CELL_NEW] != 0;
 	return true;
@@ -362,15 +492,17 @@ static void note_flight(struct oracle *o, const struct place *p, const struct ta
 {
 	uint32_t touched = t->of[CELL_NEW] + t->of[CELL_DAMAGED] + t->of[CELL_UNREAD];
 
-	if (!p->flight || !touched)
+	if (!p->flight)
+		return;
+	if (p->hole && o->in->kind == PP_TARGET_FILE && t->of[CELL_FOREIGN])
+		o->out->exposed_stale = true;
+	if (!touched)
 		return;
 	o->out->in_flight_seen++;
 	if (t->of[CELL_NEW] != o->cells)
 		o->out->in_flight_torn++;
 	if (t->of[CELL_UNREAD])
 		o->out->in_flight_unreadable++;
-	if (p->hole && o->in->kind == PP_TARGET_FILE && t->of[CELL_FOREIGN])
-		o->out->exposed_stale = true;
 }
 
 static struct place place_of(const struct oracle *o, uint32_t lane, uint64_t slot)
@@ -395,16 +527,17 @@ static struct place place_of(const struct oracle *o, uint32_t lane, uint64_t slo
 static bool is_collateral(const struct oracle *o, const struct place *p, const struct tally *t)
 {
 	const struct pp_layout *l = o->in->layout;
-	uint64_t per_unit, first, slot;
+	uint64_t begin = p->slot * l->record_bytes, end = begin + l->record_bytes, slot;
 
 	if (!l->sub_block || l->record_bytes >= l->unit_bytes ||
 		!(t->of[CELL_DAMAGED] || t->of[CELL_UNREAD]) || t->of[CELL_OLD] || t->of[CELL_BLANK] ||
 		t->of[CELL_FOREIGN])
 		return false;
-	per_unit = l->unit_bytes / l->record_bytes;
-	first = p->slot - p->slot % per_unit;
-	for (slot = first; slot < first + per_unit; slot++)
-		if (slot != p->slot && slot < l->slots && place_of(o, p->lane, slot).flight)
+	/* Regions start on whole units; a record need not divide one. */
+	begin = begin / l->unit_bytes * l->unit_bytes;
+	end = (end + l->unit_bytes - 1) / l->unit_bytes * l->unit_bytes;
+	for (slot = begin / l->record_bytes; slot < l->slots && slot * l->record_bytes < end; slot++)
+		if (slot != p->slot && place_of(o, p->lane, slot).flight)
 			return true;
 	return false;
 }
@@ -529,10 +662,28 @@ static void list_unknown_runs(struct oracle *o)
 	}
 }
 
+/* A scan with slots left out would make losses, or holes, of them. */
+static int check_slots(const struct oracle *o, uint32_t lane)
+{
+	const struct pp_layout *l = o->in->layout;
+	uint64_t scan = o->in->scan->lane[lane].slots, base = o->in->base->lane[lane].slots;
+
+	if (l->workload != PP_APPEND && (scan != l->slots || base != l->slots))
+		return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u has %" PRIu64 " slots, but its scans "
+			"have %" PRIu64 " before and %" PRIu64 " after", lane, l->slots, base, scan);
+	/* An append begins behind what was there, or on the slot that the file's end was in. */
+	if (l->workload == PP_APPEND && base != l->base_slots[lane] &&
+		base != l->base_slots[lane] + 1)
+		return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u was to append behind slot %" PRIu64
+			", but the scan before has %" PRIu64, lane, l->base_slots[lane], base);
+	return 0;
+}
+
 static int check_shapes(const struct oracle *o)
 {
 	const struct pp_oracle_input *in = o->in;
 	const struct pp_layout *l = in->layout;
+	uint32_t lane;
 	size_t k;
 
 	if (in->scan->record_bytes != l->record_bytes || in->base->record_bytes != l->record_bytes ||
@@ -542,6 +693,13 @@ static int check_shapes(const struct oracle *o)
 	for (k = 0; k < in->rereads; k++)
 		if (in->reread[k]->record_bytes != l->record_bytes || in->reread[k]->lanes != l->lanes)
 			return pp_fail(o->err, PP_ERR_EVIDENCE, "re-read %zu is of another shape", k + 1);
+	for (k = 0; k < in->base->run_count; k++)
+		if (pp_run_id_equal(&in->base->runs[k], &in->run))
+			return pp_fail(o->err, PP_ERR_EVIDENCE, "the scan before the run already has "
+				"records of it");
+	for (lane = 0; lane < l->lanes; lane++)
+		if (check_slots(o, lane) != 0)
+			return -1;
 	return 0;
 }
 
@@ -565,13 +723,15 @@ int pp_oracle_judge(const struct pp_oracle_input *input, struct pp_oracle_result
 {
 	struct oracle o = { .in = input, .out = result, .err = err,
 		.cells = input->layout->record_bytes / PP_CELL_BYTES };
+	int rc;
 
 	assert(input->rereads <= PP_REREADS_MAX);
 	memset(result, 0, sizeof(*result));
-	if (judge_all(&o) == 0)
-		return 0;
-	pp_oracle_release(result);
-	return -1;
+	rc = judge_all(&o);
+	free(o.version);
+	if (rc != 0)
+		pp_oracle_release(result);
+	return rc;
 }
 
 void pp_oracle_release(struct pp_oracle_result *result)

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ struct maker {
 	struct pp_run_id *runs;
 	size_t run_count, run_room;
 	unsigned timeouts;
+	int32_t last_code;        /* of the last read; 0: it succeeded */
 	struct pp_error *err;
 };
 
@@ -95,12 +97,18 @@ static void bit_set(uint8_t *map, uint32_t bit)
 	map[bit / 8] |= (uint8_t)(1U << bit % 8);
 }
 
-/* A slot whose bytes stand at buf, with what of it could not be read or is not there. */
+/* A slot whose bytes stand at buf, with what of it could not be read or is not there. The ids of
+ * its cells are listed too: a run that nobody knows must not hide in a torn slot. */
 static int put_raw(struct maker *m, const uint8_t *buf, const uint8_t *unread, const uint8_t *absent)
 {
-	uint32_t cells = m->layout->record_bytes / PP_CELL_BYTES;
+	uint32_t cells = m->layout->record_bytes / PP_CELL_BYTES, i, index;
 	uint8_t kind = PP_SLOT_RAW;
+	struct pp_cell cell;
 
+	for (i = 0; i < cells; i++)
+		if (pp_cell_check(buf + (size_t)i * PP_CELL_BYTES, &cell) == PP_CELL_VALID &&
+			run_index(m, &cell.record.run, &index) != 0)
+			return -1;
 	if (put(m, &kind, 1) != 0 || put(m, unread, (cells + 7) / 8) != 0 ||
 		put(m, absent, (cells + 7) / 8) != 0)
 		return -1;
@@ -147,20 +155,21 @@ static int put_read_slot(struct maker *m, const uint8_t *buf, uint64_t offset)
 
 static int read_some(struct maker *m, uint32_t file, uint64_t offset, void *buf, size_t bytes)
 {
-	int32_t code = 0;
-
+	m->last_code = ETIMEDOUT;
 	if (m->timeouts >= TIMEOUTS_MAX)
 		return -1;
-	if (m->source->read(m->source->ctx, file, offset, buf, bytes, &code) == 0)
+	m->last_code = 0;
+	if (m->source->read(m->source->ctx, file, offset, buf, bytes, &m->last_code) == 0)
 		return 0;
-	if (code == ETIMEDOUT)
+	if (m->last_code == ETIMEDOUT)
 		m->timeouts++;
 	return -1;
 }
 
 /*
  * The slow way for one slot: cell by cell (or logical block by logical block) where a whole read
- * failed or the file ends inside it.
+ * failed or the file ends inside it. Where a read gave no answer the rest of the slot is not asked:
+ * each try takes a minute, and the slot is not whole anyway.
  */
 static int put_slot_by_cells(struct maker *m, uint32_t file, uint64_t offset, uint64_t file_bytes)
 {
@@ -170,7 +179,7 @@ static int put_slot_by_cells(struct maker *m, uint32_t file, uint64_t offset, ui
 	uint8_t absent[PP_RECORD_BYTES_MAX / PP_CELL_BYTES / 8] = {0};
 	uint8_t *buf = m->chunk;
 	bool hurt = false;
-	uint32_t at, cell;
+	uint32_t at, cell, n;
 
 	m->chunk_bytes = 0; /* the chunk buffer is borrowed */
 	memset(buf, 0, bytes);
@@ -180,12 +189,13 @@ static int put_slot_by_cells(struct maker *m, uint32_t file, uint64_t offset, ui
 			hurt = true;
 		}
 	}
-	for (at = 0; at < bytes && offset + at < file_bytes; at += step) {
-		uint32_t n = step < bytes - at ? step : bytes - at;
-
-		if (offset + at + n > file_bytes)
-			break; /* a tail shorter than a block has no whole cell */
-		if (read_some(m, file, offset + at, buf + at, n) == 0)
+	for (at = 0; at < bytes; at += n) {
+		n = step < bytes - at ? step : bytes - at;
+		while (n && offset + at + n > file_bytes)
+			n -= PP_CELL_BYTES; /* the whole cells before the end of the file */
+		if (n == 0)
+			break;
+		if (m->last_code != ETIMEDOUT && read_some(m, file, offset + at, buf + at, n) == 0)
 			continue;
 		memset(buf + at, 0, n);
 		hurt = true;
@@ -227,6 +237,7 @@ static int put_slot(struct maker *m, uint32_t lane, uint64_t slot, uint64_t file
 	uint32_t file = pp_layout_file_of(m->layout, lane);
 	uint64_t offset = pp_layout_offset(m->layout, lane, slot);
 
+	m->last_code = 0;
 	if (offset >= file_bytes)
 		return put_kind(m, PP_SLOT_ABSENT);
 	if (offset + m->layout->record_bytes <= read_end && chunk_holds(m, file, offset, read_end))
@@ -279,6 +290,13 @@ static int make_lane(struct maker *m, uint32_t lane)
 	return 0;
 }
 
+/* A file that grows may be longer than it should be, and then that is looked at too. */
+static uint64_t last_slot(const struct pp_layout *layout)
+{
+	return layout->workload == PP_APPEND ? INT64_MAX / layout->record_bytes - 1
+		: layout->slots - 1;
+}
+
 static int make_ranges(struct maker *m, const struct pp_scan_range *ranges, size_t count)
 {
 	uint64_t file_bytes[PP_LANES_MAX] = {0}, slots;
@@ -292,8 +310,9 @@ static int make_ranges(struct maker *m, const struct pp_scan_range *ranges, size
 	for (i = 0; i < count; i++) {
 		uint64_t slot;
 
-		if (ranges[i].lane >= m->layout->lanes)
-			return pp_fail(m->err, PP_ERR_USAGE, "no lane %u", ranges[i].lane);
+		if (ranges[i].lane >= m->layout->lanes || ranges[i].last > last_slot(m->layout))
+			return pp_fail(m->err, PP_ERR_USAGE, "lane %u has no slots up to %" PRIu64,
+				ranges[i].lane, ranges[i].last);
 		for (slot = ranges[i].first; slot <= ranges[i].last; slot++) {
 			head[0] = 'P';
 			le32_put(head + 1, ranges[i].lane);

@@ -83,12 +83,14 @@ struct pp_scan_source {
 	/* Size of the file, or os_code set (ENOENT: gone). Returns 0 or -1. */
 	int (*size)(void *ctx, uint32_t file, uint64_t *bytes, int32_t *os_code);
 	/*
-	 * Reads exactly bytes at offset, not from a cache. Returns 0; or -1 with *os_code, after
-	 * which nothing of buf counts. Must come back: ETIMEDOUT after no answer for 60 s (M4.1).
+	 * Reads exactly bytes at offset, not from a cache. Both are multiples of 512 and inside the
+	 * size; a source that can only read larger blocks widens them itself. Returns 0; or -1 with
+	 * *os_code, after which nothing of buf counts. Must come back: ETIMEDOUT after no answer
+	 * for 60 s (M4.1).
 	 */
 	int (*read)(void *ctx, uint32_t file, uint64_t offset, void *buf, size_t bytes,
 		int32_t *os_code);
-	uint32_t align_bytes;     /* offsets and lengths must be multiples of it (logical block) */
+	uint32_t align_bytes;     /* logical block: where a read fails, no smaller piece is tried */
 };
 
 /* Takes the bytes of scan.bin as they come. Returns 0, or -1 with err: the scan ends. */
@@ -100,9 +102,10 @@ struct pp_scan_range {
 };
 
 /*
- * Scans every slot of every lane, or, with ranges, those slots only (a sparse scan). Goes on after
- * read errors down to the single cell. Fails only if the sink fails, memory is short, or a file's
- * size cannot be had for a reason other than its absence.
+ * Scans every slot of every lane, or, with ranges, those slots only (a sparse scan; ranges in
+ * order of lane and slot). Goes on after read errors down to the single cell. Fails only if the sink
+ * fails, memory is short, a range has no place, or a file's size cannot be had for a reason other
+ * than its absence.
  */
 int pp_scan_make(const struct pp_layout *layout, const struct pp_scan_source *source,
 	const struct pp_scan_range *ranges, size_t range_count, pp_scan_sink sink, void *sink_ctx,
