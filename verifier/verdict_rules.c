@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The rules M7 and M8, one function a rule, in one table. SAFE is never concluded, it is what
+ * remains: an arm that promises media, lost nothing, and against which no rule had an objection.
+ * So a rule that is forgotten in an early return cannot happen; each runs, and each says what it
+ * misses, because a person wants to hear all of it at once.
+ */
+#include "verdict_rules.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+/* M7.3: a drive that ignores the method would have been caught with this probability. */
+#define POWER_NEEDED 0.95
+
+/* ---- texts -------------------------------------------------------------------------------- */
+
+static const char *plural(uint32_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* "9.8 %"; a small one keeps two digits. */
+static const char *percent(char *out, size_t bytes, double fraction)
+{
+	double value = fraction * 100.0;
+
+	snprintf(out, bytes, value != 0.0 && value < 0.095 ? "%.2g %%" : "%.1f %%", value);
+	return out;
+}
+
+/* "cut 3 (no-boot), cut 9 (scan not complete) and 4 more": trials of one standing, by cut. */
+static void name_cuts(const struct arm_work *work, enum standing standing, char *out, size_t bytes)
+{
+	size_t i, used = 0, named = 0, more = 0;
+
+	out[0] = '\0';
+	for (i = 0; i < work->count; i++) {
+		const struct pp_trial *trial = work->trials[i];
+
+		if (pp_trial_standing(trial) != standing)
+			continue;
+		if (named == 3) {
+			more++;
+			continue;
+		}
+		used += (size_t)snprintf(out + used, bytes - used, "%scut %u (%.40s)",
+			named ? ", " : "", trial->cut,
+			trial->reason[0] ? trial->reason : pp_trial_outcome_name(trial->outcome));
+		named++;
+	}
+	if (more)
+		snprintf(out + used, bytes - used, " and %zu more", more);
+}
+
+static const char *text_of(const struct pp_trial *trial, enum standing standing)
+{
+	const char *text = standing == STANDS_UNEXPOSED ? trial->unexposed_reason : trial->reason;
+
+	if (standing == STANDS_UNEXPOSED && trial->records_acked == 0)
+		return "nothing was acked";
+	return text[0] ? text : "no reason given";
+}
+
+/* "died before the cut (2), I/O error": how often each reason, in the order of the cuts. */
+static void tally_reasons(const struct arm_work *work, enum standing standing, char *out,
+	size_t bytes)
+{
+	enum { DISTINCT = 4 };
+	const char *texts[DISTINCT];
+	uint32_t counts[DISTINCT] = { 0 }, others = 0;
+	size_t i, j, known = 0, used = 0;
+
+	for (i = 0; i < work->count; i++) {
+		const char *text = text_of(work->trials[i], standing);
+
+		if (pp_trial_standing(work->trials[i]) != standing)
+			continue;
+		for (j = 0; j < known && strcmp(texts[j], text) != 0; j++)
+			;
+		if (j == known && known < DISTINCT)
+			texts[known++] = text;
+		if (j < DISTINCT)
+			counts[j]++;
+		else
+			others++;
+	}
+	out[0] = '\0';
+	for (j = 0; j < known; j++)
+		used += (size_t)snprintf(out + used, bytes - used, "%s%.48s (%u)", j ? ", " : "",
+			texts[j], counts[j]);
+	if (others)
+		snprintf(out + used, bytes - used, ", others (%u)", others);
+}
+
+/* ---- M8.2 and M8.6: losses ---------------------------------------------------------------- */
+
+static void rule_loss(const struct verdict_work *all, struct arm_work *work)
+{
+	struct pp_verdict_arm *arm = work->arm;
+	bool promised = arm->promise == PP_PROMISE_MEDIA;
+	char low[24], text[128];
+
+	(void)all;
+	if (arm->cuts_loss == 0)
+		return;
+	/* Every proven cut stands in the denominator, also those that could not have shown one. */
+	snprintf(text, sizeof(text), "%u of %u cut%s (at least %s a cut, 95 %%)", arm->cuts_loss,
+		work->proven, plural(work->proven), percent(low, sizeof(low),
+			pp_stats_bound_lower(arm->cuts_loss, work->proven, 0.95)));
+	pp_verdict_reason(work, promised, "%s%s",
+		arm->promise == PP_PROMISE_DEVICE ? "not promised: " : "", text);
+	if (!promised || work->losses_asked)
+		return;
+	arm->kernel_did_not_ask = true;
+	pp_verdict_reason(work, true, "the kernel did not ask the drive");
+}
+
+/* ---- M8.3: counts ------------------------------------------------------------------------- */
+
+static void rule_clean_cuts(const struct verdict_work *all, struct arm_work *work)
+{
+	uint32_t needed = all->verdict->clean_cuts_needed, clean = work->arm->cuts_clean;
+
+	if (clean < needed)
+		pp_verdict_reason(work, true, "%u of %u clean cuts: %u missing", clean, needed,
+			needed - clean);
+}
+
+static void rule_open(const struct verdict_work *all, struct arm_work *work)
+{
+	char cuts[256];
+
+	(void)all;
+	if (work->arm->cuts_open == 0)
+		return;
+	name_cuts(work, STANDS_OPEN, cuts, sizeof(cuts));
+	pp_verdict_reason(work, true, "open, to be scanned or resolved: %s", cuts);
+}
+
+static void rule_void_missing(const struct verdict_work *all, struct arm_work *work)
+{
+	char cuts[256];
+
+	(void)all;
+	if (work->arm->cuts_void_missing == 0)
+		return;
+	name_cuts(work, STANDS_VOID_MISSING, cuts, sizeof(cuts));
+	pp_verdict_reason(work, true, "void, yet acked data is missing: %s", cuts);
+}
+
+static void rule_foreign_flushes(const struct verdict_work *all, struct arm_work *work)
+{
+	uint32_t foreign = work->arm->cuts_foreign;
+
+	(void)all;
+	if ((uint64_t)foreign * 10 > work->proven)
+		pp_verdict_reason(work, true,
+			"foreign flushes: in %u of %u cuts others flushed after the last ack", foreign,
+			work->proven);
+}
+
+static void rule_same_command(const struct verdict_work *all, struct arm_work *work)
+{
+	size_t i;
+
+	for (i = 0; i < all->verdict->arm_count; i++) {
+		const struct arm_work *other = &all->arms[i];
+		unsigned shared = other->rests_on & work->rests_on;
+
+		if (other == work || strcmp(other->arm->key.serial, work->arm->key.serial) != 0 ||
+			other->arm->promise != PP_PROMISE_MEDIA || !other->arm->cuts_loss || !shared)
+			continue;
+		pp_verdict_reason(work, true, "same command failed in %s, %s (%s%s)",
+			other->arm->key.method, other->arm->key.workload,
+			shared & RESTS_ON_FLUSH ? "flush" : "FUA",
+			other->losses_asked ? "" : "; there the kernel did not ask the drive");
+	}
+}
+
+/* What a dead drive lost includes all that other arms had made durable on it, controls' cuts too. */
+static void rule_device_gone(const struct verdict_work *all, struct arm_work *work)
+{
+	size_t i;
+
+	for (i = 0; i < all->verdict->arm_count; i++) {
+		const struct arm_work *other = &all->arms[i];
+
+		if (other != work && other->device_gone_cut &&
+			strcmp(other->arm->key.serial, work->arm->key.serial) == 0)
+			pp_verdict_reason(work, true, "the drive was gone after cut %u (%s, %s)",
+				other->device_gone_cut, other->arm->key.method,
+				other->arm->key.workload);
+	}
+}
+
+static void rule_earlier(const struct verdict_work *all, struct arm_work *work)
+{
+	(void)all;
+	if (work->earlier_lost)
+		pp_verdict_reason(work, true, "loss in earlier evidence of this arm: %u of %u cut%s",
+			work->earlier_lost, work->earlier_cuts, plural(work->earlier_cuts));
+	if (work->earlier_unsettled)
+		pp_verdict_reason(work, true, "earlier evidence of this arm has %u unsettled cut%s",
+			work->earlier_unsettled, plural(work->earlier_unsettled));
+	if (!work->earlier_lost && !work->earlier_unsettled && work->earlier_cuts)
+		pp_verdict_reason(work, false, "earlier evidence of this arm: %u cut%s, none lost",
+			work->earlier_cuts, plural(work->earlier_cuts));
+}
+
+static void rule_known_method(const struct verdict_work *all, struct arm_work *work)
+{
+	(void)all;
+	if (!work->method)
+		pp_verdict_reason(work, true, "method '%s' on target '%s' is not known here",
+			work->arm->key.method, work->arm->key.target);
+	else if (work->planned && work->planned->na_reason[0])
+		pp_verdict_reason(work, true, "called n/a (%s), yet there are trials",
+			work->planned->na_reason);
+}
+
+/* An arm that promises nothing is neither LOSES nor KEEPS before it was cut once. */
+static void rule_any_cut(const struct verdict_work *all, struct arm_work *work)
+{
+	(void)all;
+	if (work->proven == 0 && work->arm->promise != PP_PROMISE_MEDIA)
+		pp_verdict_reason(work, true, "no proven cut");
+}
+
+/* ---- M7: the rig's power to see ----------------------------------------------------------- */
+
+static void rule_ram(const struct verdict_work *all, struct arm_work *work)
+{
+	size_t i;
+
+	for (i = 0; i < all->verdict->arm_count; i++) {
+		const struct arm_work *other = &all->arms[i];
+
+		/* A slot's power cut says nothing about the machine's memory, nor the reverse. */
+		if (strcmp(other->arm->key.cut_kind, work->arm->key.cut_kind) != 0)
+			continue;
+		if (other->noise_losses ||
+			(strcmp(other->arm->key.method, "write") == 0 && other->ram_losses))
+			return;
+	}
+	pp_verdict_reason(work, true, "no sign that the machine lost power: `write` lost nothing");
+}
+
+/* File systems that write a pre-written block where it stands (M7.2), and on what condition. */
+static const struct {
+	const char *fs;
+	const char *only_with; /* mount option; NULL: always */
+} in_place[] = {
+	{ "ext2", NULL }, { "ext3", NULL }, { "ext4", NULL }, { "xfs", NULL }, { "jfs", NULL },
+	{ "vfat", NULL }, { "msdos", NULL }, { "exfat", NULL }, { "ntfs3", NULL }, { "ntfs", NULL },
+	{ "NTFS", NULL }, { "FAT32", NULL }, { "exFAT", NULL },
+	{ "btrfs", "nodatacow" }, { "bcachefs", "nocow" },
+};
+
+bool pp_verdict_shows_cache(const struct pp_arm_key *key)
+{
+	size_t i;
+
+	if (strcmp(key->target, "raw") == 0)
+		return true;
+	if (strcmp(key->target, "file") != 0 ||
+		strcmp(key->workload, pp_workload_name(PP_OVERWRITE)) != 0 ||
+		pp_list_has(key->mount_options, "data=journal"))
+		return false;
+	for (i = 0; i < sizeof(in_place) / sizeof(in_place[0]); i++)
+		if (strcmp(in_place[i].fs, key->fs) == 0)
+			return !in_place[i].only_with ||
+				pp_list_has(key->mount_options, in_place[i].only_with);
+	return false;
+}
+
+/* What was measured with `direct` under the conditions of one arm. */
+struct sight {
+	const struct arm_work *weakest; /* least lower bound; NULL: no trial in a valid place */
+	const struct arm_work *longest; /* most clean trials */
+	double q;                       /* of the weakest */
+	bool lost, unsettled;           /* in any of them */
+	bool noise_lost;                /* on this drive */
+};
+
+/* The control speaks for an arm only where the drive's cache was in the same state. */
+static bool same_cache(const struct pp_arm_key *a, const struct pp_arm_key *b)
+{
+	return strcmp(a->serial, b->serial) == 0 && strcmp(a->model, b->model) == 0 &&
+		strcmp(a->firmware, b->firmware) == 0 && strcmp(a->policy, b->policy) == 0 &&
+		strcmp(a->kernel, b->kernel) == 0 && strcmp(a->cut_kind, b->cut_kind) == 0 &&
+		a->noise == b->noise;
+}
+
+static struct sight look_for_sight(const struct verdict_work *all, const struct arm_work *work)
+{
+	struct sight sight = { 0 };
+	size_t i;
+
+	for (i = 0; i < all->verdict->arm_count; i++) {
+		const struct arm_work *other = &all->arms[i];
+		const struct pp_arm_key *key = &other->arm->key;
+		double q;
+
+		if (other->noise_losses && strcmp(key->serial, work->arm->key.serial) == 0)
+			sight.noise_lost = true;
+		if (strcmp(key->method, "direct") != 0 || !other->proven ||
+			!pp_verdict_shows_cache(key) || !same_cache(key, &work->arm->key))
+			continue;
+		sight.lost |= other->arm->cuts_loss > 0;
+		sight.unsettled |= other->arm->cuts_open > 0;
+		/* Several control arms: choosing the best would be choosing by result. */
+		q = pp_stats_bound_lower(other->cache_losses, other->proven, 0.95);
+		if (!sight.weakest || q < sight.q) {
+			sight.weakest = other;
+			sight.q = q;
+		}
+		if (!sight.longest || other->arm->cuts_clean > sight.longest->arm->cuts_clean)
+			sight.longest = other;
+	}
+	return sight;
+}
+
+/* How many more control trials it takes at least, that is, if each of them loses. */
+static uint32_t controls_missing(uint32_t lost, uint32_t cuts, uint32_t clean)
+{
+	uint32_t low = 0, high = PP_STATS_N_MAX;
+
+	while (high - low > 1) {
+		uint32_t more = low + (high - low) / 2;
+		double q = pp_stats_bound_lower(lost + more, cuts + more, 0.95);
+
+		if (pp_stats_detection_power(q, clean) >= POWER_NEEDED)
+			high = more;
+		else
+			low = more;
+	}
+	return high;
+}
+
+static bool is_protected(const struct arm_work *work)
+{
+	size_t i;
+
+	for (i = 0; i < work->input->protected_count; i++)
+		if (strcmp(work->input->protected_serials[i], work->arm->key.serial) == 0)
+			return true;
+	return false;
+}
+
+/* M7.4: `direct` kept everything. Returns with notes if that is explained, else with objections. */
+static void judge_protection(struct arm_work *work, const struct sight *sight, uint32_t needed)
+{
+	const struct arm_work *control = sight->longest;
+	struct pp_verdict_arm *arm = work->arm;
+	uint32_t kept = control->arm->cuts_clean;
+	bool none_declared = arm->cuts_clean && kept && work->clean_no_cache == arm->cuts_clean &&
+		control->clean_no_cache == kept;
+	size_t before = arm->reason_count;
+
+	if (kept < needed)
+		pp_verdict_reason(work, true, "nothing was at risk: `direct` kept everything in %u "
+			"exposed cut%s, %u more needed", kept, plural(kept), needed - kept);
+	if (work->clean_powered < needed || control->clean_powered < needed)
+		pp_verdict_reason(work, true, "nothing was at risk: `direct` kept everything, and the "
+			"drive provably lost power in %u clean cuts of this arm and %u of "
+			"`direct` (%u of each needed)", work->clean_powered, control->clean_powered,
+			needed);
+	if (!is_protected(work) && !none_declared)
+		pp_verdict_reason(work, true, "nothing was at risk: `direct` kept everything, the "
+			"drive declares a volatile cache and the plan does not say cache = protected");
+	if (sight->noise_lost)
+		pp_verdict_reason(work, true, "nothing was at risk: `direct` kept everything, but "
+			"acked noise was lost, so the cache is not protected");
+	if (sight->unsettled)
+		pp_verdict_reason(work, true, "nothing was at risk: `direct` has open cuts");
+	if (arm->reason_count == before) {
+		arm->rests_on_protection = true;
+		pp_verdict_reason(work, false, "rests on protection; flush not tested");
+	}
+}
+
+static void rule_sight(const struct verdict_work *all, struct arm_work *work)
+{
+	struct sight sight = look_for_sight(all, work);
+	struct pp_verdict_arm *arm = work->arm;
+	uint32_t needed = all->verdict->clean_cuts_needed;
+	/* SAFE needs that many anyway: do not ask for controls that more clean cuts make needless. */
+	uint32_t clean = arm->cuts_clean > needed ? arm->cuts_clean : needed;
+	uint32_t missing;
+	char chance[24];
+
+	if (!sight.weakest) {
+		missing = controls_missing(0, 0, clean);
+		pp_verdict_reason(work, true, "rig too blind: no control `direct` showed this drive's "
+			"cache (raw or pre-written, same policy); at least %u cut%s missing", missing,
+			plural(missing));
+		return;
+	}
+	arm->control_lost = sight.weakest->cache_losses;
+	arm->control_cuts = sight.weakest->proven;
+	arm->detection_power = pp_stats_detection_power(sight.q, clean);
+	/* Rounded down: 94.96 is not enough and shall not read as if it were. */
+	percent(chance, sizeof(chance), floor(arm->detection_power * 1000.0) / 1000.0);
+	if (arm->detection_power >= POWER_NEEDED) {
+		pp_verdict_reason(work, false, "`direct` lost in %u of %u cuts: a drive that ignores "
+			"this method would be caught (%s)", arm->control_lost, arm->control_cuts,
+			chance);
+	} else if (!sight.lost && (is_protected(work) ||
+		(sight.longest->clean_no_cache && work->clean_no_cache) ||
+		sight.longest->arm->cuts_clean >= needed)) {
+		judge_protection(work, &sight, needed);
+	} else {
+		missing = controls_missing(arm->control_lost, arm->control_cuts, clean);
+		pp_verdict_reason(work, true, "rig too blind: `direct` lost in %u of %u cut%s (%s); "
+			"at least %u more control cut%s missing", arm->control_lost,
+			arm->control_cuts, plural(arm->control_cuts), chance, missing,
+			plural(missing));
+	}
+}
+
+/* ---- notes -------------------------------------------------------------------------------- */
+
+static void note_not_counted(const struct verdict_work *all, struct arm_work *work)
+{
+	const struct pp_verdict_arm *arm = work->arm;
+	char text[256];
+
+	(void)all;
+	if (arm->cuts_unexposed) {
+		tally_reasons(work, STANDS_UNEXPOSED, text, sizeof(text));
+		pp_verdict_reason(work, false, "%u not exposed: %s", arm->cuts_unexposed, text);
+	}
+	if (arm->cuts_collateral)
+		pp_verdict_reason(work, false, "%u with collateral damage: not clean, no broken "
+			"promise", arm->cuts_collateral);
+	tally_reasons(work, STANDS_VOID, text, sizeof(text));
+	if (text[0])
+		pp_verdict_reason(work, false, "void: %s", text);
+}
+
+static void note_resolutions(const struct verdict_work *all, struct arm_work *work)
+{
+	size_t i;
+
+	(void)all;
+	for (i = 0; i < work->count; i++) {
+		const struct pp_trial *trial = work->trials[i];
+
+		if (trial->resolution[strspn(trial->resolution, " \t\r\n")] == '\0')
+			continue;
+		pp_verdict_reason(work, false, "cut %u %s: %s", trial->cut,
+			pp_trial_standing(trial) == STANDS_CLEARED ? "cleared by a person" :
+				"not cleared by the words", trial->resolution);
+	}
+}
+
+static void note_flags(const struct verdict_work *all, struct arm_work *work)
+{
+	uint32_t damaged = 0, unserializable = 0, not_asked = 0;
+	size_t i;
+
+	(void)all;
+	for (i = 0; i < work->count; i++) {
+		const struct pp_trial *trial = work->trials[i];
+		enum standing standing = pp_trial_standing(trial);
+
+		if (!pp_standing_counts(standing))
+			continue;
+		damaged += trial->fs_damaged;
+		unserializable += trial->unserializable;
+		not_asked += standing == STANDS_CLEAN && !trial->kernel_asked;
+	}
+	if (damaged)
+		pp_verdict_reason(work, false, "fs-damaged in %u cut%s", damaged, plural(damaged));
+	if (unserializable)
+		pp_verdict_reason(work, false, "unserializable in %u cut%s: a later record survived",
+			unserializable, plural(unserializable));
+	if (not_asked && work->arm->promise == PP_PROMISE_MEDIA)
+		pp_verdict_reason(work, false, "the kernel did not ask the drive in %u clean cut%s",
+			not_asked, plural(not_asked));
+	if (work->arm->via_flush)
+		pp_verdict_reason(work, false, "via flush: says nothing about FUA");
+}
+
+static void note_control_place(const struct verdict_work *all, struct arm_work *work)
+{
+	const struct pp_arm_key *key = &work->arm->key;
+
+	(void)all;
+	if (strcmp(key->method, "direct") == 0 && !pp_verdict_shows_cache(key))
+		pp_verdict_reason(work, false, "shows RAM only: not a place that is written in place");
+}
+
+/* ---- the table ---------------------------------------------------------------------------- */
+
+enum { FOR_ALL = 1, FOR_PROMISING = 2, UNLESS_UNSAFE = 4 };
+
+static const struct {
+	unsigned when;
+	void (*apply)(const struct verdict_work *all, struct arm_work *work);
+} rules[] = {
+	{ FOR_ALL, rule_loss }, /* M8.2 */
+	{ FOR_ALL, rule_known_method }, /* M8.4 */
+	{ FOR_ALL, rule_any_cut }, /* M8.6 */
+	{ FOR_ALL, rule_open }, /* M6.2 */
+	{ FOR_PROMISING, rule_void_missing }, /* M5.6 */
+	{ FOR_PROMISING | UNLESS_UNSAFE, rule_same_command }, /* M8.3 */
+	{ FOR_PROMISING | UNLESS_UNSAFE, rule_device_gone }, /* M6.1 */
+	{ FOR_PROMISING, rule_earlier }, /* M9.3 */
+	{ FOR_PROMISING | UNLESS_UNSAFE, rule_clean_cuts }, /* M8.3 */
+	{ FOR_PROMISING | UNLESS_UNSAFE, rule_foreign_flushes }, /* M8.4 */
+	{ FOR_PROMISING | UNLESS_UNSAFE, rule_ram }, /* M7.1 */
+	{ FOR_PROMISING | UNLESS_UNSAFE, rule_sight }, /* M7.3 */
+	{ FOR_ALL, note_not_counted }, /* M8.1 */
+	{ FOR_ALL, note_resolutions }, /* M6.5 */
+	{ FOR_ALL, note_flags }, /* M6.3 */
+	{ FOR_ALL, note_control_place }, /* M7.2 */
+};
+
+static bool blocking_first(struct arm_work *work)
+{
+	struct pp_verdict_arm *arm = work->arm;
+	struct pp_verdict_reason *sorted = calloc(arm->reason_count + 1, sizeof(*sorted));
+	size_t i, used = 0, blocking;
+
+	if (!sorted) {
+		work->failed = true;
+		return true;
+	}
+	for (i = 0; i < arm->reason_count; i++)
+		if (arm->reasons[i].blocks)
+			sorted[used++] = arm->reasons[i];
+	blocking = used;
+	for (i = 0; i < arm->reason_count; i++)
+		if (!arm->reasons[i].blocks)
+			sorted[used++] = arm->reasons[i];
+	free(arm->reasons);
+	arm->reasons = sorted;
+	return blocking > 0;
+}
+
+static bool not_applicable(struct arm_work *work)
+{
+	const char *why = work->planned && work->planned->na_reason[0] ? work->planned->na_reason :
+		NULL;
+
+	if (!work->method || (work->arm->promise != PP_PROMISE_NA && (!why || work->count)))
+		return false;
+	work->arm->verdict = PP_ARM_NA;
+	pp_verdict_reason(work, true, "%s", why ? why : "does nothing on this kind of target");
+	return true;
+}
+
+void pp_verdict_rule(const struct verdict_work *all, size_t at)
+{
+	struct arm_work *work = &all->arms[at];
+	struct pp_verdict_arm *arm = work->arm;
+	bool promising = arm->promise == PP_PROMISE_MEDIA;
+	bool blocked, unsafe = promising && arm->cuts_loss > 0;
+	size_t i;
+
+	if (not_applicable(work))
+		return;
+	for (i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (((rules[i].when & FOR_ALL) || promising) &&
+			!(unsafe && (rules[i].when & UNLESS_UNSAFE)))
+			rules[i].apply(all, work);
+	blocked = blocking_first(work);
+	if (unsafe)
+		arm->verdict = PP_ARM_UNSAFE;
+	else if (promising)
+		arm->verdict = blocked ? PP_ARM_INCONCLUSIVE : PP_ARM_SAFE;
+	else if (work->method && work->proven > arm->cuts_open)
+		arm->verdict = arm->cuts_loss ? PP_ARM_LOSES : PP_ARM_KEEPS;
+}
