@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "child.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "core/subprocess.h"
+
+#define RUN_MS (10 * 60 * 1000) /* a download on a slow line */
 
 extern char **environ;
 
-/* out_fd -1: log_path. */
-static pid_t spawn(const char *const argv[], int stdin_fd, int out_fd, const char *log_path,
+pid_t pp_child_start(const char *const argv[], int stdin_fd, const char *log_path,
 	struct pp_error *err)
 {
 	posix_spawn_file_actions_t files;
@@ -29,11 +30,8 @@ static pid_t spawn(const char *const argv[], int stdin_fd, int out_fd, const cha
 		posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
 	else
 		posix_spawn_file_actions_adddup2(&files, stdin_fd, 0);
-	if (out_fd < 0)
-		posix_spawn_file_actions_addopen(&files, 1, log_path ? log_path : "/dev/null",
-			O_WRONLY | O_CREAT | O_APPEND, 0600);
-	else
-		posix_spawn_file_actions_adddup2(&files, out_fd, 1);
+	posix_spawn_file_actions_addopen(&files, 1, log_path ? log_path : "/dev/null",
+		O_WRONLY | O_CREAT | O_APPEND, 0600);
 	posix_spawn_file_actions_adddup2(&files, 1, 2);
 	posix_spawn_file_actions_addclosefrom_np(&files, 3);
 	posix_spawnattr_setflags(&attr,
@@ -46,12 +44,6 @@ static pid_t spawn(const char *const argv[], int stdin_fd, int out_fd, const cha
 	if (rc)
 		return pp_fail_os(err, rc, "cannot start '%s'", argv[0]);
 	return pid;
-}
-
-pid_t pp_child_start(const char *const argv[], int stdin_fd, const char *log_path,
-	struct pp_error *err)
-{
-	return spawn(argv, stdin_fd, -1, log_path, err);
 }
 
 static const char *last_line(struct pp_buf *out)
@@ -67,33 +59,15 @@ static const char *last_line(struct pp_buf *out)
 int pp_child_run(const char *const argv[], struct pp_buf *out, struct pp_error *err)
 {
 	struct pp_buf own;
-	char chunk[4096];
-	int ends[2], status;
-	ssize_t n;
-	pid_t pid;
-	int rc = 0;
+	struct pp_subprocess what = { .argv = argv, .timeout_ms = RUN_MS, .out = out ? out : &own };
+	struct pp_subprocess_result result;
+	int rc;
 
-	if (pipe2(ends, O_CLOEXEC))
-		return pp_fail_os(err, errno, "cannot make a pipe");
 	pp_buf_init(&own, 1 << 20);
-	if (!out)
-		out = &own;
-	pid = spawn(argv, -1, ends[1], NULL, err);
-	close(ends[1]);
-	if (pid < 0) {
-		rc = -1;
-		goto done;
-	}
-	while ((n = read(ends[0], chunk, sizeof(chunk))) > 0 || (n < 0 && errno == EINTR))
-		if (n > 0)
-			pp_buf_add(out, chunk, (size_t)n);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (status)
+	rc = pp_subprocess_run(&what, &result, err);
+	if (!rc && result.exit_status)
 		rc = pp_fail(err, PP_ERR_SYSTEM, "'%s %s' failed: %s", argv[0], argv[1] ? argv[1] : "",
-			last_line(out));
-done:
-	close(ends[0]);
+			result.timed_out ? "it did not end" : last_line(what.out));
 	pp_buf_release(&own);
 	return rc;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Starting other programs from a process that has threads: posix_spawn(3) only, every descriptor
- * above 2 closed, a session of their own (a ^C at the terminal is not for them), signals reset.
+ * Starting programs that stay (core/subprocess.h runs those that end) from a process that has
+ * threads: posix_spawn(3) only, every descriptor above 2 closed, a session of their own (a ^C at
+ * the terminal is not for them), signals reset.
  */
 #ifndef PP_LAB_CHILD_H
 #define PP_LAB_CHILD_H
@@ -16,7 +17,7 @@
 pid_t pp_child_start(const char *const argv[], int stdin_fd, const char *log_path,
 	struct pp_error *err);
 
-/* Runs to the end. out (may be NULL) gets its output, stderr included. An exit status other than 0
+/* Runs one to its end. out (may be NULL) gets its output, stderr included. An exit status other than 0
  * is an error whose text ends with the last line of the output. */
 int pp_child_run(const char *const argv[], struct pp_buf *out, struct pp_error *err);
 

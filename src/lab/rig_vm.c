@@ -664,18 +664,21 @@ void pp_rig_vm_say_state(struct pp_rig_vm *rig, struct pp_buf *out)
 
 /* ---- the guest's command line ----------------------------------------------------------- */
 
-/* Whether the guest of this boot has said that it is ready. */
-static bool guest_ready(struct pp_rig_vm *rig)
+/* Whether the guest of this boot has said that it is ready; -1: there is no machine. */
+static int guest_ready(struct pp_rig_vm *rig)
 {
 	char path[4096];
 	struct pp_buf log;
 	off_t start;
-	bool ready;
+	bool ready, running;
 
 	log_path(rig, "console.log", path, sizeof(path));
 	pthread_mutex_lock(&rig->lock);
 	start = rig->console_start;
+	running = rig->machine;
 	pthread_mutex_unlock(&rig->lock);
+	if (!running)
+		return -1;
 	pp_buf_init(&log, 64 << 20);
 	ready = !pp_file_read(path, &log, NULL) && (off_t)log.bytes > start
 		&& strstr(log.data + start, "plugpull-lab-guest: ready");
@@ -724,14 +727,15 @@ int pp_rig_vm_guest(struct pp_rig_vm *rig, const char *line, int64_t timeout_ms,
 {
 	int64_t until_ns = pp_clock_mono_ns() + timeout_ms * PP_NS_PER_MS;
 	char path[256], text[8192];
-	int rc = 0;
+	int rc = 0, ready;
 
 	path_in(rig, "guest.sock", path, sizeof(path));
 	if (snprintf(text, sizeof(text), "%s\n", line) >= (int)sizeof(text))
 		return pp_fail(err, PP_ERR_USAGE, "the command for the guest is too long");
-	while (!guest_ready(rig)) {
-		if (pp_clock_mono_ns() >= until_ns)
-			return pp_fail(err, PP_ERR_PEER, "the guest is not up");
+	while ((ready = guest_ready(rig)) <= 0) {
+		if (ready < 0 || pp_clock_mono_ns() >= until_ns)
+			return pp_fail(err, PP_ERR_PEER, ready ? "the machine is not running"
+				: "the guest is not up");
 		pp_clock_sleep_ms(20);
 	}
 	pthread_mutex_lock(&rig->guest_lock);
