@@ -12,7 +12,7 @@
 #define PP_HISTOGRAM_SUB_BITS  7
 #define PP_HISTOGRAM_TOP_BITS  42
 #define PP_HISTOGRAM_BUCKETS \
-	((PP_HISTOGRAM_TOP_BITS - PP_HISTOGRAM_SUB_BITS + 1) << PP_HISTOGRAM_SUB_BITS)
+	(((PP_HISTOGRAM_TOP_BITS - PP_HISTOGRAM_SUB_BITS + 1) << PP_HISTOGRAM_SUB_BITS) + 1)
 
 /* The caller owns it (36 kB: not for the stack of a thread with a small one). */
 struct pp_histogram {
