@@ -189,7 +189,8 @@ static void walk_mount(const struct pp_sysroot *sys, const struct pp_mount *m, u
 			walk_device(sys, name, depth, stack);
 	} else if (strcmp(m->fs_type, "overlay") == 0 &&
 		option_value(m->super_options, "upperdir=", upper, sizeof(upper))) {
-		walk_path(sys, upper, depth, stack);
+		/* One deeper: the stack's file system stays the overlay, its "volatile" with it. */
+		walk_path(sys, upper, depth + 1, stack);
 	} else {
 		give_up(stack, "no block device of this machine is beneath a %s file system",
 			m->fs_type);
