@@ -23,7 +23,7 @@
  * run        index layout file method run_id compressible   pp_started
  * stop       index                                   pp_stopped
  * scan       index layout file ranges                DATA: scan.bin; pp_scanned
- * matrix     index methods seconds block region_offset      DATA: rows as pp_matrix_row_put
+ * matrix     index methods seconds block region_offset      DATA: blocks as pp_matrix_row_put, ""
  * poweroff, reboot                                   (nothing); answers before it acts
  *
  * Orders of one index are done one after another; those of different drives side by side; ping and
@@ -161,7 +161,7 @@ struct pp_proof {
 	uint64_t size_bytes;
 	char fs_type[32], fs_uuid[PP_TARGET_UUID_BYTES], fs_node[PP_DRIVE_NODE_BYTES];
 	int fs_partition;
-	char mount_options[1024];
+	char mount_options[1600];
 	bool no_barrier;
 	char complaints[2048];
 	char kernel[128];
