@@ -335,9 +335,7 @@ static int run_test(struct bench *b, const struct test *t, struct pp_error *err)
 	if (measure(b, t, row, err) != 0)
 		return -1;
 	b->matrix->row_count++;
-	if (stopped(b))
-		b->matrix->stopped = true;
-	else if (config->done)
+	if (!stopped(b) && config->done)
 		config->done(config->ctx, row);
 	return 0;
 }
@@ -508,6 +506,7 @@ int pp_matrix_run(const struct pp_matrix_config *config, struct pp_matrix *matri
 	look_at_disk(&b);
 	look_at_direct(&b);
 	rc = run_tests(&b, err);
+	matrix->stopped = stopped(&b);
 out:
 	if (b.created && unlink(config->path) != 0 && rc == 0)
 		rc = pp_fail_os(err, errno, "cannot remove '%s'", config->path);
