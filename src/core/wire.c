@@ -71,7 +71,7 @@ int pp_wire_open(struct pp_wire *wire, const uint8_t *data, size_t bytes, struct
 	size_t *used, size_t *need, struct pp_error *err)
 {
 	uint8_t mac[PP_WIRE_MAC_BYTES];
-	uint32_t payload;
+	uint32_t payload = 0;
 	size_t whole = PP_WIRE_HEADER_BYTES;
 
 	*used = 0;
