@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Runs another program: no shell, bounded output, bounded time. Safe in a program with threads
- * (posix_spawn(3); every descriptor of ours is close-on-exec). The child gets its own process
- * group, default signals, /dev/null as standard input, and LC_ALL=C.
+ * (posix_spawn(3)). The child gets its own process group, default signals, /dev/null as standard
+ * input, LC_ALL=C, and no other descriptor of ours: one that held a drive open would keep it busy.
  */
 #ifndef PP_CORE_SUBPROCESS_H
 #define PP_CORE_SUBPROCESS_H

@@ -184,6 +184,8 @@ static int spawn(const char *path, const struct pp_subprocess *what, int out_fd,
 	if (!code)
 		code = posix_spawn_file_actions_adddup2(&actions, err_fd, 2);
 	if (!code)
+		code = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+	if (!code)
 		code = posix_spawn(pid, path, &actions, &attr, (char *const *)what->argv,
 			(char *const *)env);
 	posix_spawnattr_destroy(&attr);
