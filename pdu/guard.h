@@ -2,7 +2,7 @@
  *
  * The guard: a process of its own that turns the power on again when the controller cannot.
  *
- * pp_guard_start() spawns this very program as `pdu guard --fd 3` (posix_spawn(3), own session, so
+ * pp_guard_start() spawns this very program as `pdu guard --fd N` (posix_spawn(3), own session, so
  * that neither Ctrl-C nor a closed terminal reaches it; safe from a threaded program). They talk
  * over a socketpair; the guard also holds a pidfd of the controller. While armed, any of these makes
  * it turn the outlets on: end of file, death of the controller, a deadline that passed. It then

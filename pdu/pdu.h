@@ -36,9 +36,10 @@ enum pp_pdu_state {
 
 enum pp_pdu_outcome {
 	PP_PDU_VERIFIED = 0, /* done, and read back */
-	PP_PDU_REFUSED,      /* a safety rule said no; nothing was sent */
+	PP_PDU_REFUSED,      /* a safety rule said no; nothing was sent (t_sent_ns is 0) */
 	PP_PDU_FAILED,       /* the device refused, or nothing changed; power is on again */
-	PP_PDU_STATE_UNKNOWN, /* cannot tell what happened; power was read back on afterwards */
+	/* cannot tell what happened; if anything was sent, power was read back on afterwards */
+	PP_PDU_STATE_UNKNOWN,
 	PP_PDU_NOT_RESTORED, /* the worst: power may be off and could not be turned on */
 };
 
@@ -66,6 +67,7 @@ struct pp_pdu_config {
 	int64_t device_restore_ms; /* ask the device itself to turn on after this [0: do not] */
 	int64_t connect_timeout_ms, request_timeout_ms; /* [3 s, 10 s] */
 	int64_t verify_timeout_ms, settle_ms, poll_ms;  /* [the profile's; poll 500 ms] */
+	int64_t watts_period_ms; /* the meter's time for a new sample [the profile's] */
 	double watts_off_max; /* more than this in an outlet that reads off contradicts it [1.0] */
 	/* One JSON object a call, without a newline: the evidence file pdu.jsonl. Never a secret. */
 	void (*record)(void *arg, const char *json_line);
@@ -87,6 +89,7 @@ bool pp_pdu_has_watts(const struct pp_pdu *pdu);
 bool pp_pdu_has_device_restore(const struct pp_pdu *pdu); /* rule 9: if not, say so */
 const char *pp_pdu_profile_name(const struct pp_pdu *pdu);
 const char *pp_pdu_state_dir(const struct pp_pdu *pdu);
+const char *pp_pdu_host_key(const struct pp_pdu *pdu); /* "host:port", names locks and journal */
 const char *pp_pdu_state_name(enum pp_pdu_state state);     /* "on" "off" "pending" "unknown" */
 const char *pp_pdu_outcome_name(enum pp_pdu_outcome outcome);
 const char *pp_pdu_cuts_name(enum pp_pdu_cuts cuts);        /* "mains" "dc" "slot" */
