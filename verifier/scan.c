@@ -31,6 +31,7 @@ struct maker {
 	uint8_t *chunk;           /* aligned; what was read */
 	uint64_t chunk_at, chunk_bytes; /* where in the file, how much of it is good */
 	uint32_t chunk_file;
+	uint64_t small_until;     /* in this file: up to here a large read has failed */
 	struct pp_run_id *runs;
 	size_t run_count, run_room;
 	unsigned timeouts;
@@ -205,7 +206,11 @@ static int put_slot_by_cells(struct maker *m, uint32_t file, uint64_t offset, ui
 	return hurt ? put_raw(m, buf, unread, absent) : put_read_slot(m, buf, offset);
 }
 
-/* Makes the chunk hold [offset, offset + record) if it can be read at all in large pieces. */
+/*
+ * Makes the chunk hold [offset, offset + record) if it can be read at all in a large piece. Where
+ * one has failed, its records are read one by one: to run into the same bad block again from each of
+ * them would cost its retries, or a minute's silence, as many times.
+ */
 static bool chunk_holds(struct maker *m, uint32_t file, uint64_t offset, uint64_t end)
 {
 	uint32_t bytes = m->layout->record_bytes;
@@ -216,19 +221,24 @@ static bool chunk_holds(struct maker *m, uint32_t file, uint64_t offset, uint64_
 		return true;
 	if (want > end - offset)
 		want = (end - offset) / bytes * bytes;
+	if (m->chunk_file != file)
+		m->small_until = 0;
+	if (offset < m->small_until)
+		want = bytes;
 	m->chunk_bytes = 0;
-	while (want >= bytes) {
-		if (read_some(m, file, offset, m->chunk, want) == 0) {
-			m->chunk_file = file;
-			m->chunk_at = offset;
-			m->chunk_bytes = want;
-			return true;
-		}
-		if (want == bytes)
-			break;
-		want = bytes; /* then this record alone; its neighbours get their own try */
+	m->chunk_file = file;
+	m->chunk_at = offset;
+	if (read_some(m, file, offset, m->chunk, want) == 0) {
+		m->chunk_bytes = want;
+		return true;
 	}
-	return false;
+	if (want == bytes)
+		return false;
+	m->small_until = offset + want;
+	if (read_some(m, file, offset, m->chunk, bytes) != 0)
+		return false;
+	m->chunk_bytes = bytes;
+	return true;
 }
 
 static int put_slot(struct maker *m, uint32_t lane, uint64_t slot, uint64_t file_bytes,

@@ -53,6 +53,7 @@ struct reader {
 	struct job job[2];
 	bool buffered;
 	struct pp_scan_io io;
+	char **path;                 /* its own: it may outlive the source; NULL with the caller's io */
 	uint32_t files;
 	int *fd;
 	bool *direct;
@@ -72,6 +73,30 @@ struct file_source {
 
 /* ---- the thread ---------------------------------------------------------------------------- */
 
+static void free_paths(char **path)
+{
+	size_t i;
+
+	for (i = 0; path && path[i]; i++)
+		free(path[i]);
+	free(path);
+}
+
+static char **copy_paths(const char *const *path, size_t count)
+{
+	char **copy = calloc(count + 1, sizeof(*copy));
+	size_t i;
+
+	for (i = 0; copy && i < count; i++) {
+		copy[i] = strdup(path[i]);
+		if (!copy[i]) {
+			free_paths(copy);
+			return NULL;
+		}
+	}
+	return copy;
+}
+
 static void reader_free(struct reader *r)
 {
 	uint32_t i;
@@ -79,6 +104,7 @@ static void reader_free(struct reader *r)
 	for (i = 0; r->fd && i < r->files; i++)
 		if (r->fd[i] != NOT_OPEN)
 			close(r->fd[i]);
+	free_paths(r->path);
 	free(r->fd);
 	free(r->direct);
 	free(r->job[0].buf);
@@ -190,10 +216,16 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-static bool reader_allocate(struct reader *r, uint32_t files)
+static bool reader_allocate(struct reader *r, const struct file_source *s)
 {
-	uint32_t i;
+	uint32_t i, files = s->files;
 
+	if (s->io.ctx == s->path) {
+		r->path = copy_paths((const char *const *)s->path, files);
+		r->io.ctx = r->path;
+		if (!r->path)
+			return false;
+	}
 	r->files = files;
 	r->fd = calloc(files, sizeof(*r->fd));
 	r->direct = calloc(files, sizeof(*r->direct));
@@ -205,7 +237,7 @@ static bool reader_allocate(struct reader *r, uint32_t files)
 }
 
 /* NULL with errno. */
-static struct reader *reader_new(const struct pp_scan_io *io, uint32_t files)
+static struct reader *reader_new(const struct file_source *s)
 {
 	struct reader *r = calloc(1, sizeof(*r));
 	pthread_condattr_t attr;
@@ -214,14 +246,14 @@ static struct reader *reader_new(const struct pp_scan_io *io, uint32_t files)
 
 	if (!r)
 		return NULL;
-	r->io = *io;
+	r->io = s->io;
 	r->references = 2;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&r->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	if (reader_allocate(r, files))
+	if (reader_allocate(r, s))
 		code = pthread_create(&thread, NULL, reader_main, r);
 	if (code != 0) {
 		reader_free(r);
@@ -309,7 +341,7 @@ static struct job *job_get(struct file_source *s, uint32_t file, uint64_t offset
 
 again:
 	if (!s->reader)
-		s->reader = reader_new(&s->io, s->files);
+		s->reader = reader_new(s);
 	if (!s->reader) {
 		*os_code = errno;
 		return NULL;
@@ -487,32 +519,9 @@ static uint32_t logical_block(const struct pp_scan_io *io)
 		? bytes : 4096;
 }
 
-/* Kept for good: a thread that is left behind may still look at its path. */
-static char **copy_paths(const char *const *paths, size_t count)
-{
-	char **copy = calloc(count + 1, sizeof(*copy));
-	size_t i;
-
-	for (i = 0; copy && i < count; i++) {
-		copy[i] = strdup(paths[i]);
-		if (copy[i])
-			continue;
-		while (i > 0)
-			free(copy[--i]);
-		free(copy);
-		return NULL;
-	}
-	return copy;
-}
-
 static void source_free(struct file_source *s)
 {
-	size_t i;
-
-	for (i = 0; s->path && s->stuck == 0 && s->path[i]; i++)
-		free(s->path[i]);
-	if (s->stuck == 0)
-		free(s->path);
+	free_paths(s->path);
 	free(s->file_bytes);
 	free(s);
 }

@@ -38,7 +38,7 @@ struct world {
 	size_t rereads;
 	struct pp_oracle_result result;
 	struct pp_error err;
-	unsigned reads, fail_read; /* fail_read: the number of the read that fails, from 1; 0 none */
+	unsigned reads, hangs, fail_read; /* fail_read: the number of the read that fails, from 1; 0 none */
 	int32_t fail_code;
 	uint64_t read_bytes_min;
 };
@@ -78,6 +78,7 @@ static inline int world_read(void *ctx, uint32_t file, uint64_t offset, void *bu
 		for (cell = block; cell < block + align && cell < f->room; cell += PP_CELL_BYTES) {
 			if (f->bad[cell / PP_CELL_BYTES]) {
 				*os_code = f->bad[cell / PP_CELL_BYTES];
+				w->hangs += *os_code == ETIMEDOUT;
 				return -1;
 			}
 		}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Goal: no bytes that call themselves scan.bin make the reader, or the judge behind it, crash, hang
+ * or read outside them. Method: the input is taken as a scan; a checksum that is wrong is put right
+ * first, or nothing would ever get behind it. What parses is judged, as scan and as base.
+ *
+ * clang -fsanitize=fuzzer,address: libFuzzer's entry. Without libFuzzer (-DPP_FUZZ_MAIN): the files
+ * named, one input each; and with --seed DIR inputs to start from are written there.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "src/core/le.h"
+#include "verifier/oracle.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static struct pp_scan *parse(const uint8_t *data, size_t bytes)
+{
+	uint8_t *copy = malloc(bytes ? bytes : 1);
+	struct pp_error err;
+
+	if (!copy)
+		abort();
+	memcpy(copy, data, bytes);
+	if (bytes >= 9)
+		le64_put(copy + bytes - 8, XXH3_64bits(copy, bytes - 9));
+	return pp_scan_parse(copy, bytes, &err);
+}
+
+/* A layout that this scan could belong to. */
+static void layout_of(const struct pp_scan *scan, enum pp_workload workload, struct pp_layout *layout)
+{
+	uint32_t lane;
+
+	memset(layout, 0, sizeof(*layout));
+	layout->workload = workload;
+	layout->lanes = scan->lanes;
+	layout->group = 1;
+	layout->record_bytes = scan->record_bytes;
+	layout->unit_bytes = PP_CELL_BYTES;
+	layout->slots = workload == PP_APPEND ? 1U << 20 : scan->lane[0].slots;
+	for (lane = 0; lane < scan->lanes; lane++)
+		layout->base_slots[lane] = scan->lane[lane].slots;
+}
+
+static void judge(const struct pp_scan *base, const struct pp_scan *scan, const struct pp_scan *again,
+	enum pp_workload workload)
+{
+	struct pp_oracle_result result;
+	struct pp_scan_range *ranges;
+	struct pp_oracle_input in;
+	struct pp_layout layout;
+	struct pp_error err;
+
+	layout_of(base, workload, &layout);
+	if (layout.slots == 0)
+		return;
+	memset(&in, 0, sizeof(in));
+	in.layout = &layout;
+	in.base = base;
+	in.scan = scan;
+	in.reread[0] = again;
+	in.rereads = again ? 1 : 0;
+	in.acked[0] = 5;
+	if (scan->run_count)
+		in.run = scan->runs[scan->run_count - 1];
+	if (pp_oracle_judge(&in, &result, &err) != 0)
+		return;
+	pp_oracle_ranges(&result, &ranges);
+	free(ranges);
+	pp_oracle_release(&result);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	/* Two scans in one input: the first two bytes say where the second begins. */
+	size_t cut = bytes >= 2 ? (size_t)(data[0] | data[1] << 8) : 0;
+	struct pp_scan *a, *b;
+
+	if (bytes < 2)
+		return 0;
+	data += 2;
+	bytes -= 2;
+	if (cut > bytes)
+		cut = bytes;
+	a = parse(data, cut);
+	b = parse(data + cut, bytes - cut);
+	if (a && !b)
+		b = parse(data, cut);
+	if (a && b && !a->sparse) {
+		judge(a, b->sparse ? a : b, b->sparse ? b : NULL, PP_OVERWRITE);
+		judge(a, b->sparse ? a : b, b->sparse ? b : NULL, PP_APPEND);
+	}
+	pp_scan_free(a);
+	pp_scan_free(b);
+	return 0;
+}
+
+#ifdef PP_FUZZ_MAIN
+struct target { uint8_t bytes[8 * 1024]; uint64_t size; bool gone; };
+
+static int target_size(void *ctx, uint32_t file, uint64_t *bytes, int32_t *os_code)
+{
+	const struct target *t = ctx;
+
+	(void)file;
+	*bytes = t->size;
+	*os_code = t->gone ? 2 : 0;
+	return t->gone ? -1 : 0;
+}
+
+static int target_read(void *ctx, uint32_t file, uint64_t offset, void *buf, size_t bytes,
+	int32_t *os_code)
+{
+	(void)file;
+	*os_code = 5;
+	if (offset <= 3584 && offset + bytes > 3584)
+		return -1;
+	memcpy(buf, ((const struct target *)ctx)->bytes + offset, bytes);
+	return 0;
+}
+
+static int to_file(void *ctx, const void *data, size_t bytes, struct pp_error *err)
+{
+	return fwrite(data, 1, bytes, ctx) == bytes ? 0 : pp_fail(err, PP_ERR_SYSTEM, "cannot write");
+}
+
+/* base; base and scan; base and re-read */
+static int seed(const char *dir, int number, const struct pp_layout *layout, struct target *t)
+{
+	struct pp_scan_source source = { t, target_size, target_read, PP_CELL_BYTES };
+	struct pp_scan_range range = { 0, 2, 4 };
+	struct pp_error err;
+	char path[512];
+	long second;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/seed-%d", dir, number);
+	f = fopen(path, "wb");
+	if (!f || fwrite("xx", 1, 2, f) != 2)
+		return -1;
+	t->bytes[0] ^= 1;
+	if (pp_scan_make(layout, &source, NULL, 0, to_file, f, &err) != 0)
+		return -1;
+	second = ftell(f) - 2;
+	t->bytes[0] ^= 1;
+	if (number % 3 && pp_scan_make(layout, &source, &range, number % 3 == 2, to_file, f, &err) != 0)
+		return -1;
+	fseek(f, 0, SEEK_SET);
+	fputc((int)(second & 0xff), f);
+	fputc((int)(second >> 8), f);
+	return fclose(f);
+}
+
+static int write_seeds(const char *dir)
+{
+	int i;
+
+	for (i = 0; i < 6; i++) {
+		struct pp_layout layout = { .workload = i < 3 ? PP_OVERWRITE : PP_APPEND, .lanes = 1,
+			.group = 1, .record_bytes = 1024, .unit_bytes = 512, .slots = 8 };
+		struct target t = { .size = i < 3 ? 8192 : 6500 };
+		uint64_t slot;
+
+		for (slot = 0; slot < 6; slot++) {
+			struct pp_record r = { .run = { "a run" }, .cells = 2, .seq = slot + 1,
+				.offset = slot * 1024, .durable = slot };
+
+			if (slot % 2)
+				r.run.bytes[0] = 'b';
+			pp_record_fill(t.bytes + slot * 1024, &r);
+		}
+		memset(t.bytes + 7168, 0xff, 1024);
+		if (seed(dir, i, &layout, &t) != 0)
+			return 2;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static uint8_t data[1 << 20];
+	size_t bytes;
+	FILE *f;
+	int i;
+
+	if (argc == 3 && strcmp(argv[1], "--seed") == 0)
+		return write_seeds(argv[2]);
+	for (i = 1; i < argc; i++) {
+		f = fopen(argv[i], "rb");
+		if (!f) {
+			perror(argv[i]);
+			return 2;
+		}
+		bytes = fread(data, 1, sizeof(data), f);
+		fclose(f);
+		LLVMFuzzerTestOneInput(data, bytes);
+	}
+	return 0;
+}
+#endif
