@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The rows of test_verdict.c, which says how to read them.
+ */
+#ifndef PP_TESTS_VERDICT_ROWS_H
+#define PP_TESTS_VERDICT_ROWS_H
+
+#include "verifier/verdict.h"
+
+#define SEEN "direct 3 loss; write 1 loss; "
+#define HELD "fdatasync 29; "
+
+struct row {
+	const char *rule;
+	const char *trials;
+	enum pp_arm_verdict verdict;
+	const char *says;      /* part of a reason; NULL: nothing asked */
+	const char *says_not;  /* part of no reason */
+	const char *earlier;
+	const char *criterion; /* NULL: 95/90 */
+	const char *arm;       /* METHOD[@WORKLOAD]; NULL: fdatasync */
+	const char *protected_serial;
+	int exit;
+};
+
+static const struct row rows[] = {
+	/* The plain cases, and each of SAFE's conditions taken away alone. */
+	{ .rule = "M8.3", .trials = HELD SEEN, .verdict = PP_ARM_SAFE, .exit = 0,
+		.says = "`direct` lost in 3 of 3 cuts", .says_not = "via flush" },
+	{ .rule = "M8.3", .trials = "fdatasync 28; " SEEN, .verdict = PP_ARM_INCONCLUSIVE, .exit = 2,
+		.says = "28 of 29 clean cuts: 1 missing", .says_not = "rig too blind" },
+	{ .rule = "M8.3", .trials = HELD SEEN, .criterion = "95/95", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "29 of 59 clean cuts: 30 missing" },
+	{ .rule = "M8.3", .trials = "fdatasync 59; " SEEN, .criterion = "95/95",
+		.verdict = PP_ARM_SAFE, .exit = 0 },
+	{ .rule = "M8.3", .trials = HELD "fdatasync 1 open; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "open, to be scanned or resolved: cut 30 (no-boot)" },
+	{ .rule = "M8.3", .trials = HELD "fdatasync 5 open; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "cut 32 (no-boot) and 2 more" },
+	{ .rule = "M6.5", .trials = HELD "fdatasync 1 open resolved; " SEEN, .exit = 0,
+		.verdict = PP_ARM_SAFE, .says = "cut 30 cleared by a person: cable pulled by hand" },
+	{ .rule = "M6.5", .trials = HELD "fdatasync 1 open blank_resolution; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "open, to be scanned" },
+	{ .rule = "M6.5", .trials = "fdatasync 28; fdatasync 1 open resolved; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "28 of 29 clean cuts" },
+	{ .rule = "M5.6", .trials = HELD "fdatasync 1 io_error missing; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "void, yet acked data is missing: cut 30 (I/O error)" },
+	{ .rule = "M5.6", .trials = HELD "fdatasync 1 void missing; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "void, yet acked data is missing" },
+	{ .rule = "M5.6", .trials = HELD "fdatasync 4 void; " SEEN, .exit = 0,
+		.verdict = PP_ARM_SAFE, .says = "void: died before the cut (4)" },
+	{ .rule = "M5.6", .trials = "fdatasync 28; fdatasync 4 void; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "28 of 29" },
+	{ .rule = "M6.5", .trials = HELD "fdatasync 1 void missing resolved; " SEEN, .exit = 0,
+		.verdict = PP_ARM_SAFE, .says = "cleared by a person" },
+	{ .rule = "M5", .trials = "fdatasync 29 unproven; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "0 of 29 clean cuts" },
+
+	/* M8.2: one promised loss in a proven trial; never one that was not proven. */
+	{ .rule = "M8.2", .trials = "fdatasync 28; fdatasync 1 loss; " SEEN, .exit = 1,
+		.verdict = PP_ARM_UNSAFE, .says = "1 of 29 cuts (at least 0.2 % a cut, 95 %)",
+		.says_not = "the kernel did not ask" },
+	{ .rule = "M8.2", .trials = "fdatasync 1000; fdatasync 1 loss; " SEEN, .exit = 1,
+		.verdict = PP_ARM_UNSAFE, .says = "1 of 1001 cuts (at least 0.0051 % a cut, 95 %)" },
+	{ .rule = "M8.2", .trials = "fdatasync 1 loss", .exit = 1, .verdict = PP_ARM_UNSAFE,
+		.says = "1 of 1 cut (at least 5.0 % a cut, 95 %)" },
+	{ .rule = "M8.2", .trials = HELD "fdatasync 1 loss unexposed; " SEEN, .exit = 1,
+		.verdict = PP_ARM_UNSAFE, .says = "1 of 30 cuts" },
+	{ .rule = "M8.2", .trials = HELD "fdatasync 1 loss foreign; " SEEN, .exit = 1,
+		.verdict = PP_ARM_UNSAFE },
+	{ .rule = "M8.2", .trials = HELD "fdatasync 1 bare_loss; " SEEN, .exit = 1,
+		.verdict = PP_ARM_UNSAFE },
+	{ .rule = "M8.2", .trials = HELD "fdatasync 1 loss unproven; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "void, yet acked data is missing" },
+	{ .rule = "M8.2", .trials = HELD "fdatasync 1 loss resolved; " SEEN, .exit = 1,
+		.verdict = PP_ARM_UNSAFE, .says = "cut 30 not cleared by the words: cable" },
+	{ .rule = "M8.2", .trials = HELD "fdatasync 2 loss notasked; " SEEN, .exit = 1,
+		.verdict = PP_ARM_UNSAFE, .says = "the kernel did not ask the drive" },
+	{ .rule = "M8.2", .trials = HELD "fdatasync 1 loss notasked; fdatasync 1 loss; " SEEN,
+		.exit = 1, .verdict = PP_ARM_UNSAFE, .says_not = "the kernel did not ask the drive" },
+	{ .rule = "M8.2", .trials = HELD "fdatasync 1 loss; fdatasync 1 open; " SEEN, .exit = 1,
+		.verdict = PP_ARM_UNSAFE, .says = "open, to be scanned" },
+	{ .rule = "M6.1", .trials = HELD "fdatasync 1 gone; " SEEN, .exit = 1,
+		.verdict = PP_ARM_UNSAFE },
+	{ .rule = "M6.1", .trials = HELD "fdatasync 1 gone resolved; " SEEN, .exit = 0,
+		.verdict = PP_ARM_SAFE, .says = "cleared by a person" },
+	{ .rule = "M6.1", .trials = HELD "fdatasync 1 gone_and_stale resolved; " SEEN, .exit = 1,
+		.verdict = PP_ARM_UNSAFE, .says = "not cleared" },
+	{ .rule = "M6.1", .trials = HELD "direct 3 loss; direct 1 gone; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "the drive was gone after cut 33 (direct, overwrite)" },
+	{ .rule = "M6.1", .trials = HELD "direct 3 loss; direct 1 gone S2; write 1 loss", .exit = 0,
+		.verdict = PP_ARM_SAFE },
+	/* Evidence that contradicts itself reads as what is further from SAFE, and accuses nobody. */
+	{ .rule = "M8.3", .trials = HELD "fdatasync 1 missing; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "open, to be scanned or resolved: cut 30 (clean)" },
+
+	/* M8.1: what is clean. */
+	{ .rule = "M8.1", .trials = "fdatasync 28; fdatasync 1 unexposed; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "1 not exposed: last ack too old (1)" },
+	{ .rule = "M8.1", .trials = HELD "fdatasync 20 unexposed; " SEEN, .exit = 0,
+		.verdict = PP_ARM_SAFE, .says_not = "foreign flushes" },
+	{ .rule = "M2.5", .trials = "fdatasync 28; fdatasync 1 collateral; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "1 with collateral damage" },
+	{ .rule = "M2.5", .trials = HELD "fdatasync 1 collateral; " SEEN, .exit = 0,
+		.verdict = PP_ARM_SAFE },
+	{ .rule = "M8.1", .trials = "fdatasync 28; fdatasync 1 noacks; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "nothing was acked (1)" },
+	{ .rule = "M6.3", .trials = HELD "fdatasync 1 damaged_fs; " SEEN, .exit = 0,
+		.verdict = PP_ARM_SAFE, .says = "fs-damaged in 1 cut" },
+
+	/* M8.4: foreign flushes, more than 1 in 10. */
+	{ .rule = "M8.4", .trials = "fdatasync 36; fdatasync 4 foreign; " SEEN, .exit = 0,
+		.verdict = PP_ARM_SAFE, .says_not = "foreign flushes: in" },
+	{ .rule = "M8.4", .trials = "fdatasync 35; fdatasync 4 foreign; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "foreign flushes: in 4 of 39 cuts" },
+	{ .rule = "M8.4", .trials = "fdatasync 35; fdatasync 4 foreign; fdatasync 5 void; " SEEN,
+		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "foreign flushes: in 4 of 39 cuts" },
+
+	/* M1.3: pooled within one arm only, each field of the key alone. */
+#define HALVES(word) "fdatasync 15; fdatasync 14 " word "; " SEEN
+	{ .rule = "M1.3", .trials = HALVES("S2"), .exit = 2, .says = "15 of 29" },
+	{ .rule = "M1.3", .trials = HALVES("model2"), .exit = 2, .says = "15 of 29" },
+	{ .rule = "M1.3", .trials = HALVES("fw2"), .exit = 2, .says = "15 of 29" },
+	{ .rule = "M1.3", .trials = HALVES("nofua"), .exit = 2, .says = "15 of 29" },
+	{ .rule = "M1.3", .trials = HALVES("k2"), .exit = 2, .says = "15 of 29" },
+	{ .rule = "M1.3", .trials = HALVES("dc"), .exit = 2, .says = "15 of 29" },
+	{ .rule = "M1.3", .trials = HALVES("lanes4"), .exit = 2, .says = "15 of 29" },
+	{ .rule = "M1.3", .trials = HALVES("group8"), .exit = 2, .says = "15 of 29" },
+	{ .rule = "M1.3", .trials = HALVES("small"), .exit = 2, .says = "15 of 29" },
+	{ .rule = "M1.3", .trials = HALVES("noise"), .exit = 2, .says = "15 of 29" },
+	{ .rule = "M1.3", .trials = HALVES("append"), .exit = 2, .says = "15 of 29" },
+	{ .rule = "M1.3", .trials = HALVES("ext4"), .exit = 2, .says = "15 of 29" },
+	{ .rule = "M1.3", .trials = "fdatasync 15 ext4; fdatasync 14 ext4_nobarrier; " SEEN,
+		.exit = 2, .says = "15 of 29" },
+
+	/* M7.1: the machine lost power. */
+	{ .rule = "M7.1", .trials = HELD "direct 3 loss; write 3", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "no sign that the machine lost power" },
+	{ .rule = "M7.1", .trials = HELD "direct 3 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "no sign that the machine lost power" },
+	{ .rule = "M7.1", .trials = HELD "direct 3 loss noiselost", .exit = 0,
+		.verdict = PP_ARM_SAFE, .says_not = "no sign" },
+	{ .rule = "M7.1", .trials = HELD "direct 3 loss; write 1 void missing", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "no sign that the machine lost power" },
+	{ .rule = "M7.1", .trials = HELD "direct 3 loss; write 1 loss unproven", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "no sign that the machine lost power" },
+	{ .rule = "M7.1", .trials = HELD "direct 3 loss; write 1 loss dc", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "no sign that the machine lost power" },
+	{ .rule = "M7.1", .trials = HELD "direct 3 loss; write 1 gone", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "no sign that the machine lost power" },
+	{ .rule = "M7.1", .trials = HELD "direct 3 loss; write 1 short_file append ext4", .exit = 0,
+		.verdict = PP_ARM_SAFE },
+	{ .rule = "M7.1", .trials = HELD "direct 3 loss; write 1 loss S2", .exit = 0,
+		.verdict = PP_ARM_SAFE },
+	{ .rule = "M7.1", .trials = HELD "direct 3 loss", .earlier = "write 3 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "no sign that the machine lost power" },
+
+	/* M7.2: where `direct` stands for the drive's cache. */
+	{ .rule = "M7.2", .trials = "fdatasync 29 ext4; direct 3 loss ext4; write 1 loss",
+		.verdict = PP_ARM_SAFE, .exit = 0 },
+	{ .rule = "M7.2", .trials = "fdatasync 29 btrfs; direct 3 loss btrfs; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind: no control `direct`" },
+	{ .rule = "M7.2", .trials = "fdatasync 29 btrfs; direct 3 loss; write 1 loss", .exit = 0,
+		.verdict = PP_ARM_SAFE },
+	{ .rule = "M7.2", .trials = HELD "direct 3 loss btrfs_nodatacow; write 1 loss", .exit = 0,
+		.verdict = PP_ARM_SAFE },
+	{ .rule = "M7.2", .trials = HELD "direct 3 loss ext4_journal; write 1 loss", .exit = 2,
+		.says = "rig too blind: no control `direct`" },
+	{ .rule = "M7.2", .trials = HELD "direct 3 loss zfs; write 1 loss", .exit = 2,
+		.says = "rig too blind: no control `direct`" },
+	{ .rule = "M7.2", .trials = HELD "direct 3 loss unknown_fs; write 1 loss", .exit = 2,
+		.says = "rig too blind: no control `direct`" },
+	{ .rule = "M7.2", .trials = HELD "direct 3 loss append ext4; write 1 loss", .exit = 2,
+		.says = "rig too blind: no control `direct`" },
+	{ .rule = "M7.2", .trials = "direct 3 loss btrfs", .arm = "direct", .exit = 2,
+		.verdict = PP_ARM_LOSES, .says = "shows RAM only" },
+	{ .rule = "M7.2", .trials = "direct 3 loss", .arm = "direct", .exit = 2,
+		.verdict = PP_ARM_LOSES, .says_not = "shows RAM only" },
+
+	/* M7.3: q from the same drive in the same state, and the rule itself (n = 29). */
+	{ .rule = "M7.3", .trials = HELD "direct 2 loss; write 1 loss", .verdict = PP_ARM_SAFE },
+	{ .rule = "M7.3", .trials = HELD "direct 2 loss; direct 1; write 1 loss",
+		.verdict = PP_ARM_SAFE },
+	{ .rule = "M7.3", .trials = HELD "direct 3 loss; direct 5; write 1 loss",
+		.verdict = PP_ARM_SAFE },
+	{ .rule = "M7.3", .trials = HELD "direct 1 loss; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE,
+		.says = "rig too blind: `direct` lost in 1 of 1 cut (77.4 %); at least 1 more control cut missing" },
+	{ .rule = "M7.3", .trials = HELD "direct 1 loss; direct 2; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "1 of 3 cuts (39.0 %); at least 2 more" },
+	{ .rule = "M7.3", .trials = HELD "direct 3 loss; direct 7; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "3 of 10 cuts (92.9 %); at least 1 more" },
+	{ .rule = "M7.3", .trials = "fdatasync 59; direct 1 loss; write 1 loss", .exit = 0,
+		.verdict = PP_ARM_SAFE, .says = "(95.1 %)" },
+	{ .rule = "M7.3", .trials = HELD "direct 2 loss; direct 1 unexposed; write 1 loss",
+		.verdict = PP_ARM_SAFE },
+	{ .rule = "M7.3", .trials = HELD "direct 3 loss; direct 7 unexposed; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "3 of 10 cuts" },
+	{ .rule = "M7.3", .trials = HELD "direct 3 loss; direct 7 open; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "3 of 10 cuts" },
+	{ .rule = "M7.3", .trials = HELD "direct 3 loss; direct 7 void; write 1 loss",
+		.verdict = PP_ARM_SAFE, .says = "3 of 3 cuts" },
+	{ .rule = "M7.3", .trials = HELD "direct 3 loss unproven; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "no control `direct`" },
+	{ .rule = "M7.3", .trials = HELD "direct 3 corrupt; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "`direct` lost in 0 of 3 cuts" },
+	{ .rule = "M7.3", .trials = HELD "write 1 loss", .exit = 2, .verdict = PP_ARM_INCONCLUSIVE,
+		.says = "rig too blind: no control `direct` showed this drive's cache (raw or pre-written, "
+			"same policy); at least 2 cuts missing" },
+	{ .rule = "M7.3", .trials = HELD "write 1 loss", .earlier = "direct 9 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "no control `direct`" },
+	{ .rule = "M7.3", .trials = HELD "fdatasync-direct 3 loss S2; write 1 loss", .exit = 1,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "no control `direct`" },
+#define OTHER_CONTROL(word) HELD "direct 3 loss " word "; write 1 loss"
+	{ .rule = "M7.3", .trials = OTHER_CONTROL("S2"), .exit = 2, .says = "no control `direct`" },
+	{ .rule = "M7.3", .trials = OTHER_CONTROL("model2"), .exit = 2, .says = "no control" },
+	{ .rule = "M7.3", .trials = OTHER_CONTROL("fw2"), .exit = 2, .says = "no control `direct`" },
+	{ .rule = "M7.3", .trials = OTHER_CONTROL("wt"), .exit = 2, .says = "no control `direct`" },
+	{ .rule = "M7.3", .trials = OTHER_CONTROL("k2"), .exit = 2, .says = "no control `direct`" },
+	{ .rule = "M7.3", .trials = OTHER_CONTROL("dc"), .exit = 2, .says = "no control `direct`" },
+	{ .rule = "M7.3", .trials = OTHER_CONTROL("noise"), .exit = 2, .says = "no control `direct`" },
+	{ .rule = "M7.3", .trials = OTHER_CONTROL("lanes4"), .verdict = PP_ARM_SAFE },
+	/* Two controls in valid places: the weaker decides, not the one that looks better. */
+	{ .rule = "M7.3", .trials = HELD "direct 9 loss; direct 3 ext4; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "`direct` lost in 0 of 3 cuts" },
+	{ .rule = "M7.3", .trials = HELD "direct 9 loss; direct 3 loss ext4; write 1 loss",
+		.verdict = PP_ARM_SAFE, .says = "3 of 3 cuts" },
+
+	/* M7.4, M7.5: `direct` kept everything. */
+#define KEPT(words) "fdatasync 29 " words "; direct 29 " words "; write 1 loss"
+	{ .rule = "M7.4", .trials = KEPT("powered nocache"), .verdict = PP_ARM_SAFE, .exit = 0,
+		.says = "rests on protection; flush not tested", .says_not = "nothing was at risk" },
+	{ .rule = "M7.4", .trials = KEPT("powered"), .protected_serial = "S1", .exit = 0,
+		.verdict = PP_ARM_SAFE, .says = "rests on protection; flush not tested" },
+	{ .rule = "M7.4", .trials = KEPT("powered"), .protected_serial = "S2", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "nothing was at risk" },
+	{ .rule = "M7.4", .trials = KEPT("powered"), .exit = 2, .verdict = PP_ARM_INCONCLUSIVE,
+		.says = "nothing was at risk: `direct` kept everything, the drive declares a volatile" },
+	{ .rule = "M7.5", .trials = KEPT("nocache"), .exit = 2, .verdict = PP_ARM_INCONCLUSIVE,
+		.says = "provably lost power in 0 clean cuts of this arm and 0 of `direct`" },
+	{ .rule = "M7.5", .trials = KEPT("nocache"), .exit = 2, .protected_serial = "S1",
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "nothing was at risk" },
+	{ .rule = "M7.5", .trials = "fdatasync 28 powered nocache; fdatasync 1 nocache; "
+		"direct 29 powered nocache; write 1 loss", .exit = 2, .verdict = PP_ARM_INCONCLUSIVE,
+		.says = "power in 28 clean cuts of this arm and 29 of `direct`" },
+	{ .rule = "M7.5", .trials = "fdatasync 29 powered nocache; "
+		"direct 28 powered nocache; direct 1 nocache; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "29 clean cuts of this arm and 28 of `direct`" },
+	{ .rule = "M7.4", .trials = "fdatasync 29 powered nocache; direct 28 powered nocache; "
+		"write 1 loss", .exit = 2, .verdict = PP_ARM_INCONCLUSIVE,
+		.says = "kept everything in 28 exposed cuts, 1 more needed" },
+	{ .rule = "M7.4", .trials = "fdatasync 29 powered nocache; direct 28 powered nocache; "
+		"direct 1 powered nocache unexposed; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "28 exposed cuts" },
+	{ .rule = "M7.4", .trials = "fdatasync 28 powered nocache; fdatasync 1 powered; "
+		"direct 29 powered nocache; write 1 loss", .exit = 2, .verdict = PP_ARM_INCONCLUSIVE,
+		.says = "declares a volatile cache" },
+	{ .rule = "M7.4", .trials = "fdatasync 29 powered nocache; direct 28 powered nocache; "
+		"direct 1 powered; write 1 loss", .exit = 2, .verdict = PP_ARM_INCONCLUSIVE,
+		.says = "declares a volatile cache" },
+	{ .rule = "M7.4", .trials = "fdatasync 29 powered; direct 29 powered; direct 1 loss; "
+		"write 1 loss", .protected_serial = "S1", .exit = 2, .verdict = PP_ARM_INCONCLUSIVE,
+		.says = "rig too blind: `direct` lost in 1 of 30", .says_not = "rests on" },
+	{ .rule = "M7.4", .trials = "fdatasync 29 powered; direct 29 powered; direct 1 corrupt; "
+		"write 1 loss", .protected_serial = "S1", .exit = 2, .verdict = PP_ARM_INCONCLUSIVE,
+		.says = "rig too blind: `direct` lost in 0 of 30", .says_not = "rests on" },
+	{ .rule = "M7.4", .trials = "fdatasync 29 powered; direct 29 powered; direct 1 open; "
+		"write 1 loss", .protected_serial = "S1", .exit = 2, .verdict = PP_ARM_INCONCLUSIVE,
+		.says = "`direct` has open cuts" },
+	{ .rule = "M7.4", .trials = "fdatasync 29 powered; direct 29 powered; "
+		"direct 9 loss ext4; write 1 loss", .protected_serial = "S1", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind", .says_not = "rests on" },
+	{ .rule = "M7.4", .trials = "fdatasync 28 powered; fdatasync 1 noiselost; "
+		"direct 29 powered; write 1 loss", .protected_serial = "S1", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "acked noise was lost" },
+	{ .rule = "M7.4", .trials = HELD "direct 3; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind: `direct` lost in 0 of 3 cuts (0.0 %)" },
+	{ .rule = "M7.4", .trials = HELD "direct 29; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "nothing was at risk" },
+
+	/* M8.3: the same command, by the method's row and via_flush. */
+	{ .rule = "M8.3", .trials = HELD "fsync 1 loss; " SEEN, .exit = 1,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "same command failed in fsync, overwrite (flush)" },
+	{ .rule = "M8.3", .trials = HELD "fsync 1 loss S2; " SEEN, .exit = 1, .verdict = PP_ARM_SAFE },
+	{ .rule = "M8.3", .trials = HELD "fdatasync 1 loss ext4; " SEEN, .exit = 1,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "same command failed in fdatasync" },
+	{ .rule = "M8.3", .trials = HELD "fsync 1 loss fw2; " SEEN, .exit = 1,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "same command failed in fsync" },
+	{ .rule = "M8.3", .trials = HELD "dsync-direct 1 loss; " SEEN, .exit = 1,
+		.verdict = PP_ARM_SAFE, .says_not = "same command" },
+	{ .rule = "M8.3", .trials = "dsync-direct 29; fsync 1 loss; " SEEN, .exit = 1,
+		.arm = "dsync-direct", .verdict = PP_ARM_SAFE, .says_not = "same command" },
+	{ .rule = "M8.3", .trials = "dsync-direct 29; dsync-direct 1 loss ext4; " SEEN, .exit = 1,
+		.arm = "dsync-direct", .verdict = PP_ARM_INCONCLUSIVE, .says = "(FUA)" },
+	{ .rule = "M8.3", .trials = "dsync-direct 29 ext4; dsync-direct 1 loss; " SEEN, .exit = 1,
+		.arm = "dsync-direct", .verdict = PP_ARM_INCONCLUSIVE, .says = "(FUA)" },
+	{ .rule = "M8.3", .trials = "dsync-direct 29 viaflush; fsync 1 loss; " SEEN, .exit = 1,
+		.arm = "dsync-direct", .verdict = PP_ARM_INCONCLUSIVE, .says = "failed in fsync" },
+	{ .rule = "M8.3", .trials = HELD "dsync-direct 1 loss viaflush; " SEEN, .exit = 1,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "failed in open_datasync (direct)" },
+	{ .rule = "M8.3", .trials = HELD "dsync-direct 1 loss append; " SEEN, .exit = 1,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "failed in open_datasync (direct), append (flush)" },
+	{ .rule = "M8.3", .trials = "dsync-direct 29 append; dsync-direct 1 loss; " SEEN, .exit = 1,
+		.arm = "dsync-direct@append", .verdict = PP_ARM_SAFE, .says = "via flush" },
+	{ .rule = "M8.3", .trials = "fdatasync 29 nofua; dsync-direct 1 loss nofua; direct 3 loss nofua;"
+		" write 1 loss", .exit = 1, .verdict = PP_ARM_INCONCLUSIVE, .says = "same command" },
+	{ .rule = "M8.3", .trials = HELD "direct 3 loss; write 1 loss", .verdict = PP_ARM_SAFE,
+		.says_not = "same command" },
+	{ .rule = "M8.3", .trials = HELD "fsync 1 loss notasked; " SEEN, .exit = 1,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "there the kernel did not ask" },
+
+	/* M8.4: the label. */
+	{ .rule = "M8.4", .trials = "dsync-direct 29 viaflush; " SEEN, .arm = "dsync-direct",
+		.verdict = PP_ARM_SAFE, .says = "via flush: says nothing about FUA" },
+	{ .rule = "M8.4", .trials = "dsync-direct 29; " SEEN, .arm = "dsync-direct",
+		.verdict = PP_ARM_SAFE, .says_not = "via flush" },
+
+	/* M9.3: earlier evidence of the same arm. */
+	{ .rule = "M9.3", .trials = HELD SEEN, .earlier = "fdatasync 29; fdatasync 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "loss in earlier evidence of this arm: 1 of 30 cuts" },
+	{ .rule = "M9.3", .trials = HELD SEEN, .earlier = "fdatasync 29", .verdict = PP_ARM_SAFE,
+		.says = "earlier evidence of this arm: 29 cuts, none lost" },
+	{ .rule = "M9.3", .trials = "fdatasync 28; " SEEN, .earlier = "fdatasync 29", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "28 of 29 clean cuts" },
+	{ .rule = "M9.3", .trials = HELD SEEN, .earlier = "fdatasync 1 loss fw2; fsync 1 loss",
+		.verdict = PP_ARM_SAFE, .says_not = "earlier" },
+	{ .rule = "M9.3", .trials = HELD SEEN, .earlier = "fdatasync 1 loss unproven", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "earlier evidence of this arm has 1 unsettled cut" },
+	{ .rule = "M9.3", .trials = HELD SEEN, .earlier = "fdatasync 1 open", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "unsettled" },
+	{ .rule = "M9.3", .trials = HELD SEEN, .earlier = "fdatasync 1 open resolved",
+		.verdict = PP_ARM_SAFE },
+
+	/* M8.6: arms that promise nothing. */
+	{ .rule = "M8.6", .trials = "write 2 loss; write 1", .arm = "write", .exit = 2,
+		.verdict = PP_ARM_LOSES, .says = "2 of 3 cuts (at least 13.5 % a cut, 95 %)" },
+	{ .rule = "M8.6", .trials = "write 40; " SEEN, .arm = "write", .exit = 2,
+		.verdict = PP_ARM_LOSES },
+	{ .rule = "M8.6", .trials = "direct 40", .arm = "direct", .exit = 2, .verdict = PP_ARM_KEEPS },
+	{ .rule = "M8.6", .trials = "direct 4 void", .arm = "direct", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "no proven cut" },
+	{ .rule = "M8.6", .trials = "direct 4 open", .arm = "direct", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "open" },
+	{ .rule = "M8.4", .trials = "magic 29; " SEEN, .arm = "magic", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "method 'magic' on target 'raw' is not known" },
+	{ .rule = "M8.4", .trials = "magic 1 loss; " SEEN, .arm = "magic", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE },
+	{ .rule = "M8.4", .trials = "fdatasync 29 odd_target; " SEEN, .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "is not known here" },
+};
+
+#endif
