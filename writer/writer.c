@@ -2,7 +2,7 @@
  *
  * Threads around lanes. A lane's thread steps it until it ends and sleeps only while the window is
  * closed. Who ends the run (a failing lane, pp_writer_stop) sets its state first and then wakes
- * every lane, so none sleeps through the end.
+ * every lane and the sender of acks, so none sleeps through the end.
  */
 #include "writer.h"
 
@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "acks.h"
 #include "src/core/clock.h"
 #include "lane_file.h"
 
@@ -37,6 +38,8 @@ struct pp_writer {
 	pthread_mutex_t lock;
 	pthread_cond_t one_ended;
 	uint32_t lanes_ended; /* under lock */
+	bool acks_ended;      /* under lock; also where there is no such thread (yet, any more) */
+	struct pp_acks *acks;
 	uint32_t lanes;
 	struct lane_thread *threads;
 };
@@ -45,6 +48,8 @@ static void wake_all(struct pp_writer *writer)
 {
 	uint32_t i;
 
+	if (writer->acks)
+		pp_acks_wake(writer->acks);
 	for (i = 0; i < writer->lanes; i++) {
 		pthread_mutex_lock(&writer->threads[i].lock);
 		pthread_cond_broadcast(&writer->threads[i].wake);
@@ -73,16 +78,28 @@ static void *lane_main(void *arg)
 		wake_all(writer);
 	pthread_mutex_lock(&writer->lock);
 	t->ended = true;
-	writer->lanes_ended++;
+	if (++writer->lanes_ended == writer->lanes)
+		pp_acks_finish(writer->acks);
 	pthread_cond_broadcast(&writer->one_ended);
 	pthread_mutex_unlock(&writer->lock);
 	return NULL;
+}
+
+static void acks_ended(void *ctx)
+{
+	struct pp_writer *writer = ctx;
+
+	pthread_mutex_lock(&writer->lock);
+	writer->acks_ended = true;
+	pthread_cond_broadcast(&writer->one_ended);
+	pthread_mutex_unlock(&writer->lock);
 }
 
 static void free_all(struct pp_writer *writer)
 {
 	uint32_t i;
 
+	pp_acks_free(writer->acks);
 	for (i = 0; i < writer->lanes; i++) {
 		struct lane_thread *t = &writer->threads[i];
 
@@ -102,6 +119,7 @@ static int open_lane(struct pp_writer *writer, uint32_t number, struct pp_error 
 {
 	const struct pp_writer_config *config = &writer->config;
 	struct lane_thread *t = &writer->threads[number];
+	struct pp_lane_peer peer = { writer->acks, pp_acks_queue };
 	struct pp_lane_io io;
 
 	if (pp_lane_file_open(&t->file, &config->layout, config->method, config->target,
@@ -115,29 +133,40 @@ static int open_lane(struct pp_writer *writer, uint32_t number, struct pp_error 
 	pp_lane_file_io(&t->file, &io);
 	pp_histogram_init(&t->latency);
 	pp_lane_init(&t->lane, number, &config->layout, config->method, &config->run_id,
-		config->compressible ? PP_RECORD_COMPRESSIBLE : 0, &io, &config->peer, &writer->run,
+		config->compressible ? PP_RECORD_COMPRESSIBLE : 0, &io, &peer, &writer->run,
 		t->buf, &t->latency);
 	return 0;
 }
 
-/* Signals belong to the thread that asked for the run; a lane's calls are never interrupted. */
-static int start_threads(struct pp_writer *writer, struct pp_error *err)
+static int start_lanes(struct pp_writer *writer, struct pp_error *err)
 {
-	sigset_t all, before;
 	uint32_t i;
-	int code = 0;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	for (i = 0; i < writer->lanes && code == 0; i++) {
-		code = pthread_create(&writer->threads[i].thread, NULL, lane_main, &writer->threads[i]);
-		writer->threads[i].started = code == 0;
+	for (i = 0; i < writer->lanes; i++) {
+		struct lane_thread *t = &writer->threads[i];
+		int code = pthread_create(&t->thread, NULL, lane_main, t);
+
+		if (code != 0)
+			return pp_fail_os(err, code, "cannot start the thread of lane %u", i);
+		t->started = true;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (code == 0)
-		return 0;
-	pp_writer_stop(writer, -1, NULL);
-	return pp_fail_os(err, code, "cannot start the thread of lane %u", i - 1);
+	return 0;
+}
+
+static int start_all(struct pp_writer *writer, struct pp_error *err)
+{
+	uint32_t i;
+
+	writer->acks = pp_acks_start(writer->lanes, &writer->config.peer, &writer->run, acks_ended,
+		writer, err);
+	if (!writer->acks) {
+		writer->acks_ended = true;
+		return -1;
+	}
+	for (i = 0; i < writer->lanes; i++)
+		if (open_lane(writer, i, err) != 0)
+			return -1;
+	return start_lanes(writer, err);
 }
 
 static struct pp_writer *writer_new(const struct pp_writer_config *config)
@@ -175,19 +204,21 @@ static struct pp_writer *writer_new(const struct pp_writer_config *config)
 struct pp_writer *pp_writer_start(const struct pp_writer_config *config, struct pp_error *err)
 {
 	struct pp_writer *writer = writer_new(config);
-	uint32_t i;
+	sigset_t all, before;
+	int rc;
 
 	if (!writer) {
 		pp_fail(err, PP_ERR_SYSTEM, "out of memory");
 		return NULL;
 	}
-	for (i = 0; i < writer->lanes; i++)
-		if (open_lane(writer, i, err) != 0)
-			goto undo;
-	if (start_threads(writer, err) != 0)
-		goto undo;
-	return writer;
-undo:
+	/* Signals belong to the thread that asked for the run; a lane's calls are never interrupted. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = start_all(writer, err);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc == 0)
+		return writer;
+	pp_writer_stop(writer, -1, NULL);
 	free_all(writer);
 	return NULL;
 }
@@ -210,12 +241,13 @@ int pp_writer_echo(struct pp_writer *writer, uint32_t lane, uint64_t last, struc
 void pp_writer_progress(const struct pp_writer *writer, uint32_t lane,
 	struct pp_writer_progress *progress)
 {
-	const struct pp_lane *l = &writer->threads[lane].lane;
+	const struct pp_lane *l;
 
 	assert(lane < writer->lanes);
+	l = &writer->threads[lane].lane;
 	/* In this order, so that echoed <= acked <= issued also while they grow. */
 	progress->echoed = atomic_load(&l->echoed);
-	progress->acked = atomic_load(&l->acked);
+	progress->acked = pp_acks_sent(writer->acks, lane);
 	progress->issued = atomic_load(&l->issued);
 }
 
@@ -230,7 +262,7 @@ bool pp_writer_ended(const struct pp_writer *writer)
 	bool ended;
 
 	pthread_mutex_lock(&w->lock);
-	ended = w->lanes_ended == w->lanes;
+	ended = w->lanes_ended == w->lanes && w->acks_ended;
 	pthread_mutex_unlock(&w->lock);
 	return ended;
 }
@@ -246,21 +278,21 @@ static bool wait_ended(struct pp_writer *writer, int64_t timeout_ms)
 	for (i = 0; i < writer->lanes; i++)
 		started += writer->threads[i].started;
 	pthread_mutex_lock(&writer->lock);
-	while (writer->lanes_ended < started && rc == 0)
+	while ((writer->lanes_ended < started || !writer->acks_ended) && rc == 0)
 		rc = timeout_ms < 0 ? pthread_cond_wait(&writer->one_ended, &writer->lock)
 			: pthread_cond_timedwait(&writer->one_ended, &writer->lock, &until);
 	pthread_mutex_unlock(&writer->lock);
 	return rc == 0;
 }
 
-static bool has_ended(struct lane_thread *t)
+static bool has_ended(struct pp_writer *writer, const bool *ended)
 {
-	bool ended;
+	bool yes;
 
-	pthread_mutex_lock(&t->writer->lock);
-	ended = t->ended;
-	pthread_mutex_unlock(&t->writer->lock);
-	return ended;
+	pthread_mutex_lock(&writer->lock);
+	yes = *ended;
+	pthread_mutex_unlock(&writer->lock);
+	return yes;
 }
 
 int pp_writer_stop(struct pp_writer *writer, int64_t timeout_ms, struct pp_error *err)
@@ -278,7 +310,7 @@ int pp_writer_stop(struct pp_writer *writer, int64_t timeout_ms, struct pp_error
 
 		if (!t->started || t->joined)
 			continue;
-		if (!has_ended(t)) {
+		if (!has_ended(writer, &t->ended)) {
 			snprintf(left + used, sizeof(left) - used, "%s%u", used ? ", " : "", i);
 			continue;
 		}
@@ -290,6 +322,9 @@ int pp_writer_stop(struct pp_writer *writer, int64_t timeout_ms, struct pp_error
 	if (left[0])
 		return pp_fail(err, PP_ERR_SYSTEM, "a write or sync did not return within %lld ms: "
 			"left behind lane %s", (long long)timeout_ms, left);
+	if (!has_ended(writer, &writer->acks_ended))
+		return pp_fail(err, PP_ERR_SYSTEM, "sending an ack did not return within %lld ms",
+			(long long)timeout_ms);
 	return rc;
 }
 
@@ -314,7 +349,7 @@ void pp_writer_result(const struct pp_writer *writer, struct pp_writer_result *r
 		const struct lane_thread *t = &writer->threads[i];
 
 		result->records_issued += atomic_load(&t->lane.issued);
-		result->records_acked += atomic_load(&t->lane.acked);
+		result->records_acked += pp_acks_sent(writer->acks, i);
 		if (!t->joined) {
 			result->lanes_left_behind++;
 			continue;
@@ -334,10 +369,7 @@ void pp_writer_free(struct pp_writer *writer)
 	pp_writer_stop(writer, 0, NULL);
 	for (i = 0; i < writer->lanes; i++)
 		if (!writer->threads[i].joined)
-			break;
-	/* A thread in a call that never returned still owns all of this. */
-	if (i == writer->lanes)
+			return; /* a thread in a call that never returned still owns all of this */
+	if (has_ended(writer, &writer->acks_ended))
 		free_all(writer);
-	else
-		pthread_detach(writer->threads[i].thread);
 }

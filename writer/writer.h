@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The record writer: all lanes of one run, each in a thread with its own open file description
- * (M2.3), and the base that a target has before its first run.
+ * (M2.3), a thread that sends their acks, and the base that a target has before its first run.
  */
 #ifndef PP_WRITER_WRITER_H
 #define PP_WRITER_WRITER_H
@@ -19,7 +19,7 @@ struct pp_writer_config {
 	const char *path;           /* base name of the target's files, or the raw device; copied */
 	struct pp_run_id run_id;
 	bool compressible;
-	struct pp_lane_peer peer;   /* ack is called from the lanes' threads, several at once */
+	struct pp_lane_peer peer;   /* ack is called from one thread, which may block */
 };
 
 struct pp_writer;
@@ -36,18 +36,18 @@ struct pp_writer *pp_writer_start(const struct pp_writer_config *config, struct 
 int pp_writer_echo(struct pp_writer *writer, uint32_t lane, uint64_t last, struct pp_error *err);
 
 struct pp_writer_progress {
-	uint64_t issued, acked, echoed; /* highest sequence of the lane, each */
+	uint64_t issued, acked, echoed; /* highest sequence of the lane, each; acked: ack has returned */
 };
 void pp_writer_progress(const struct pp_writer *writer, uint32_t lane,
 	struct pp_writer_progress *progress);
 
 enum pp_run_state pp_writer_state(const struct pp_writer *writer);
-/* True once every lane has ended by itself (full, failed). Does not wait. */
+/* True once every lane has ended by itself (full, failed) and all acks are out. Does not wait. */
 bool pp_writer_ended(const struct pp_writer *writer);
 
 /*
- * Ends the run: no ack leaves after this was called (one that a thread is already inside may still
- * be under way until it returns), lanes are joined. A write or sync that hangs for longer than
+ * Ends the run: no ack leaves after this was called (one that is already inside the peer's ack may
+ * still be under way), lanes are joined. A write or sync that hangs for longer than
  * timeout_ms (negative: wait for ever) is left behind: -1, err says which lanes. May be called again.
  */
 int pp_writer_stop(struct pp_writer *writer, int64_t timeout_ms, struct pp_error *err);
