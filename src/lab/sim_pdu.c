@@ -82,14 +82,14 @@ static int set_power(struct pp_sim_pdu *pdu, bool on)
 
 static int set_output(struct pp_sim_pdu *pdu, bool on)
 {
+	if (pdu->flaw->power_moves && pdu->flaw->late) {
+		pdu->power_due = (struct due){ pp_clock_mono_ns() + pdu->delay_ms * PP_NS_PER_MS, on };
+		pthread_cond_signal(&pdu->changed);
+	} else if (pdu->flaw->power_moves && set_power(pdu, on)) {
+		return -1;
+	}
 	if (pdu->flaw->relay_moves)
 		pdu->output = on;
-	if (!pdu->flaw->power_moves)
-		return 0;
-	if (!pdu->flaw->late)
-		return set_power(pdu, on);
-	pdu->power_due = (struct due){ pp_clock_mono_ns() + pdu->delay_ms * PP_NS_PER_MS, on };
-	pthread_cond_signal(&pdu->changed);
 	return 0;
 }
 
