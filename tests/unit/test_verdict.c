@@ -3,8 +3,8 @@
  * Goal: no false SAFE, no false accusation, and every rule of M6.5, M7, M8 and M9.3 both ways.
  * Method: each row is a small campaign in words, the arm that is looked at, and what must be said
  * of it. "fdatasync 29; direct 3 loss; write 1 loss" are 29 clean trials of fdatasync, 3 lost ones
- * of direct and 1 of write, all on drive S1, raw, mains. The words are the table below; the
- * rows are in verdict_rows.h. A row names its rule; rows that differ in one word show that this word decides.
+ * of direct and 1 of write, all on drive S1, raw, mains. The words are the table below, the rows
+ * are in verdict_rows.h. Each names its rule; where two differ in one word, that word decides.
  */
 #include <setjmp.h>
 #include <stdarg.h>

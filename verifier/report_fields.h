@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fields of a report, one table for text, JSON and CSV. Shared by report.c and report_text.c;
+ * nobody else includes this.
+ */
+#ifndef PP_VERIFIER_REPORT_FIELDS_H
+#define PP_VERIFIER_REPORT_FIELDS_H
+
+#include <jansson.h>
+
+#include "report.h"
+
+#define PP_CELL_BYTES 320
+
+/* An arm and its speed, or NULL where there is none. */
+struct report_row {
+	const struct pp_verdict_arm *arm;
+	const struct pp_speed_row *speed;
+};
+
+struct report_field {
+	const char *key;     /* in JSON and CSV; NULL: a column of the text alone */
+	const char *heading; /* of the text's column; NULL: not a column */
+	int width;           /* of the column; below 0: to the left */
+	json_t *(*value)(const struct report_row *row); /* NULL from it: out of memory */
+	void (*text)(const struct report_row *row, char *out, size_t bytes);
+};
+
+extern const struct report_field pp_report_fields[];
+extern const size_t pp_report_field_count;
+
+struct report_row pp_report_row(const struct pp_report_input *input, size_t arm);
+
+/* Copies what is printable ASCII, '?' for the rest: nothing from a drive steers a terminal. */
+const char *pp_report_ascii(char *out, size_t bytes, const char *text);
+
+/* At most 5 characters: "8.3", "451", "2160", "33.7k", "1.2M". */
+void pp_report_compact(char *out, size_t bytes, double value);
+
+/* At most 6 characters: "451us", "9.8ms", "12.5s"; "-" below 0. */
+void pp_report_duration(char *out, size_t bytes, int64_t ns);
+
+#endif
