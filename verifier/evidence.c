@@ -13,46 +13,37 @@
 
 #define TRIALS_MAX 1000000
 
-/* What is carried from trial to trial of one drive (M5.3). */
-struct drive_history {
-	char serial[PP_TEXT_SHORT];
-	struct pp_counter_history counters;
-};
-
 struct loader {
 	struct pp_evidence *out;
-	size_t room;
-	struct drive_history *history;
-	size_t histories;
 	bool write;
 	struct pp_error *err;
 };
 
 static struct pp_counter_history *history_of(struct loader *l, const char *serial)
 {
-	struct drive_history *grown;
+	struct pp_drive_history *grown;
 	size_t i;
 
-	for (i = 0; i < l->histories; i++)
-		if (strcmp(l->history[i].serial, serial) == 0)
-			return &l->history[i].counters;
-	grown = realloc(l->history, (l->histories + 1) * sizeof(*grown));
+	for (i = 0; i < l->out->histories; i++)
+		if (strcmp(l->out->history[i].serial, serial) == 0)
+			return &l->out->history[i].counters;
+	grown = realloc(l->out->history, (l->out->histories + 1) * sizeof(*grown));
 	if (!grown) {
 		pp_fail_os(l->err, ENOMEM, "cannot load evidence");
 		return NULL;
 	}
-	l->history = grown;
-	memset(&l->history[l->histories], 0, sizeof(*grown));
-	pp_text_copy(l->history[l->histories].serial, PP_TEXT_SHORT, serial);
-	return &l->history[l->histories++].counters;
+	l->out->history = grown;
+	memset(&l->out->history[l->out->histories], 0, sizeof(*grown));
+	pp_text_copy(l->out->history[l->out->histories].serial, PP_TEXT_SHORT, serial);
+	return &l->out->history[l->out->histories++].counters;
 }
 
 static struct pp_trial *add_trial(struct loader *l)
 {
 	struct pp_trial *grown;
 
-	if (l->out->trial_count == l->room) {
-		size_t room = l->room ? 2 * l->room : 64;
+	if (l->out->trial_count == l->out->trial_room) {
+		size_t room = l->out->trial_room ? 2 * l->out->trial_room : 64;
 
 		grown = room <= TRIALS_MAX ? realloc(l->out->trials, room * sizeof(*grown)) : NULL;
 		if (!grown) {
@@ -60,7 +51,7 @@ static struct pp_trial *add_trial(struct loader *l)
 			return NULL;
 		}
 		l->out->trials = grown;
-		l->room = room;
+		l->out->trial_room = room;
 	}
 	return &l->out->trials[l->out->trial_count++];
 }
@@ -303,7 +294,6 @@ int pp_evidence_load(struct pp_evidence *evidence, const char *folder, bool writ
 		rc = load_speed(&l);
 	if (rc == 0)
 		rc = load_cuts(&l);
-	free(l.history);
 	if (rc != 0)
 		pp_evidence_release(evidence);
 	return rc;
@@ -314,7 +304,48 @@ void pp_evidence_release(struct pp_evidence *evidence)
 	pp_campaign_facts_release(&evidence->facts);
 	free(evidence->speed);
 	free(evidence->trials);
+	free(evidence->history);
 	memset(evidence, 0, sizeof(*evidence));
+}
+
+int pp_evidence_add_cut(struct pp_evidence *evidence, uint32_t cut, bool write,
+	struct pp_error *err)
+{
+	struct loader l = { .out = evidence, .write = write, .err = err };
+
+	if (load_cut(&l, cut) != 0)
+		return -1;
+	if (cut > evidence->cuts)
+		evidence->cuts = cut;
+	return 0;
+}
+
+int pp_evidence_would_be_losses(const char *folder, uint32_t cut, const char *serial_folder,
+	struct pp_scan_range **ranges, size_t *count, size_t *unknown_runs, struct pp_error *err)
+{
+	struct pp_counter_history history = { .live = false };
+	struct pp_witness witness = { .t_last_ns = 0 };
+	struct pp_judgement j;
+	struct pp_case *c = malloc(sizeof(*c));
+	int rc;
+
+	*ranges = NULL;
+	*count = 0;
+	if (!c)
+		return pp_fail_os(err, ENOMEM, "cannot judge");
+	rc = pp_case_load(c, folder, cut, serial_folder, err);
+	if (rc == 0 && c->has_ledger)
+		pp_witness_add(&witness, &c->ledger);
+	if (rc == 0)
+		rc = pp_judge_case(c, &witness, &history, &j, err);
+	if (rc == 0) {
+		*count = pp_oracle_ranges(&j.oracle, ranges);
+		*unknown_runs = j.oracle.unknown_runs;
+		pp_judgement_release(&j);
+	}
+	pp_case_release(c);
+	free(c);
+	return rc;
 }
 
 int pp_evidence_verdict(const struct pp_evidence *evidence, const struct pp_evidence *earlier,

@@ -46,13 +46,21 @@ void pp_campaign_facts_release(struct pp_campaign_facts *facts);
 int pp_speed_save(const struct pp_speed_row *rows, size_t count, const char *folder,
 	struct pp_error *err);
 
+/* What is carried from trial to trial of one drive (M5.3). */
+struct pp_drive_history {
+	char serial[PP_TEXT_SHORT];
+	struct pp_counter_history counters;
+};
+
 struct pp_evidence {
 	char folder[4096];
 	struct pp_campaign_facts facts;
 	struct pp_speed_row *speed;
 	size_t speed_count;
 	struct pp_trial *trials;          /* in the order of the cuts */
-	size_t trial_count;
+	size_t trial_count, trial_room;
+	struct pp_drive_history *history;
+	size_t histories;
 	uint32_t cuts;                    /* highest cut number there is */
 };
 
@@ -63,6 +71,17 @@ struct pp_evidence {
 int pp_evidence_load(struct pp_evidence *evidence, const char *folder, bool write,
 	struct pp_error *err);
 void pp_evidence_release(struct pp_evidence *evidence);
+
+/* Judges one more cut, the next in number, and adds its trials: how a campaign goes on. */
+int pp_evidence_add_cut(struct pp_evidence *evidence, uint32_t cut, bool write,
+	struct pp_error *err);
+
+/*
+ * The first judgement of one trial, before any re-read (M4.7), with nothing carried over: what of
+ * it looks lost. Release the judgement; ranges (malloc) and their number may be empty.
+ */
+int pp_evidence_would_be_losses(const char *folder, uint32_t cut, const char *serial_folder,
+	struct pp_scan_range **ranges, size_t *count, size_t *unknown_runs, struct pp_error *err);
 
 /* The verdict of one folder, the losses of earlier ones counted (M9.3). Caller releases. */
 int pp_evidence_verdict(const struct pp_evidence *evidence, const struct pp_evidence *earlier,

@@ -292,6 +292,7 @@ static const struct plan_key keys[] = {
 	{ MACHINE, "key", K_TEXT, P(key_file), 0, 0, NULL },
 	{ MACHINE, "boot_deadline_s", K_NUMBER, P(boot_deadline_s), 1, 86400, NULL },
 	{ MACHINE, "poweroff_deadline_s", K_NUMBER, P(poweroff_deadline_s), 1, 86400, NULL },
+	{ MACHINE, "poweroff_settle_s", K_NUMBER, P(poweroff_settle_s), 0, 3600, NULL },
 	{ MACHINE, "hold_up_ms", K_NUMBER, P(hold_up_ms), 0, 600000, NULL },
 	{ MACHINE, "drive_wait_s", K_NUMBER, P(drive_wait_s), 0, 86400, NULL },
 	{ MACHINE, "battery", K_BOOL, P(battery), 0, 0, NULL },
@@ -614,6 +615,7 @@ static void defaults(struct pp_plan *plan)
 	plan->listen_port = 7333;
 	plan->boot_deadline_s = 300;
 	plan->poweroff_deadline_s = 120;
+	plan->poweroff_settle_s = 10;
 	plan->hold_up_ms = 5000;
 	plan->drive_wait_s = 300;
 	plan->off_ms = 10000;

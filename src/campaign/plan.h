@@ -77,7 +77,7 @@ struct pp_plan {
 	char listen_address[64];
 	uint16_t listen_port;
 	char key_file[256];
-	uint32_t boot_deadline_s, poweroff_deadline_s, hold_up_ms, drive_wait_s;
+	uint32_t boot_deadline_s, poweroff_deadline_s, poweroff_settle_s, hold_up_ms, drive_wait_s;
 	bool battery;
 	/* power switch */
 	char pdu_profile[256], pdu_url[256], pdu_credentials[256], pdu_identity[128], pdu_label[128];

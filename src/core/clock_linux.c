@@ -3,7 +3,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static int64_t read_clock(clockid_t id)
 {
@@ -40,4 +43,15 @@ void pp_clock_wall(char *out, int bytes)
 	assert(bytes >= 21);
 	gmtime_r(&now, &tm);
 	strftime(out, (size_t)bytes, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+void pp_clock_boot_id(char *out, int bytes)
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, (size_t)bytes - 1);
+
+	if (fd >= 0)
+		close(fd);
+	out[n > 0 ? n : 0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
 }

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the parts of the controller share: the campaign in work, its drives, their arms. Private to
+ * src/campaign.
+ */
+#ifndef PP_CAMPAIGN_PARTS_H
+#define PP_CAMPAIGN_PARTS_H
+
+#include "controller.h"
+#include "machine.h"
+#include "pdu/guard.h"
+#include "pdu/pdu.h"
+#include "verifier/evidence.h"
+
+#define PP_POWER_CYCLES_MAX 3 /* M6.1, M6.2 */
+#define PP_ARMS_A_DRIVE     256
+
+/* The part of a drive that one set of arms writes to: a file (or several), or an area of a raw one. */
+struct pp_area {
+	bool used;
+	char file[PP_ORDER_FILE_BYTES];
+	struct pp_layout layout;
+	char base[256];           /* last scan of it, relative to the folder; "" where there is none */
+};
+
+struct pp_arm_state {
+	uint32_t set;             /* of the plan's arms */
+	const struct pp_method *method;
+	bool optional;
+	char na_reason[PP_TEXT_SHORT];
+	uint32_t clean, lost, voids, open, tried; /* tried: all but void */
+	uint32_t voids_in_row;
+	char last_void[256];
+	bool done;
+};
+
+struct pp_stand {
+	const struct pp_plan_drive *plan;
+	uint32_t index;           /* in the plan; the wire's run index */
+	char folder[PP_TEXT_SHORT]; /* its name in the evidence */
+	struct pp_target_spec spec;
+	struct pp_drive_answer drive;
+	bool identified, formatted, planned;
+	bool needs_build;         /* M2.8: before the next run */
+	bool gone;                /* nothing more can be had from it (M6.1) */
+	struct pp_area area[PP_PLAN_ARMS_MAX];
+	struct pp_arm_state arm[PP_ARMS_A_DRIVE];
+	uint32_t arms;
+	/* the cut in work */
+	struct pp_arm_state *now; /* NULL: this drive sits it out */
+	struct pp_run_facts run;
+	struct pp_ledger *ledger;
+	bool reread_wanted;
+	struct pp_scan_range *ranges;
+	size_t range_count;
+};
+
+struct pp_campaign {
+	const struct pp_campaign_config *config;
+	struct pp_plan plan;
+	char folder[4096];
+	struct pp_evidence evidence;
+	struct pp_key key;
+	struct pp_machine machine;
+	struct pp_pdu *pdu;
+	struct pp_guard *guard;
+	struct pp_pdu_config pdu_config;
+	int pdu_log;              /* pdu.jsonl of the cut in work; -1: none */
+	struct pp_stand *stand;   /* plan.drives of them */
+	struct pp_cut_facts cut;
+	uint32_t setups;          /* how many there have been */
+	uint64_t random;          /* state of the generator of cut moments */
+	struct pp_progress progress;
+	int64_t cycle_ns;         /* of the last cut, for the time left */
+	bool resuming;            /* the cut in work was another controller's */
+	char pause[768];          /* why the campaign must pause; "": it need not */
+};
+
+void pp_say(struct pp_campaign *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void pp_show(struct pp_campaign *c, const char *state);
+
+/* power.c */
+int pp_power_open(struct pp_campaign *c, struct pp_error *err);
+void pp_power_close(struct pp_campaign *c, struct pp_campaign_result *result);
+/* Cuts, believing only the read-back; on failure times->outcome says what happened. */
+int pp_power_off(struct pp_campaign *c, struct pp_pdu_times *times, struct pp_error *err);
+int pp_power_on(struct pp_campaign *c, struct pp_pdu_times *times, struct pp_error *err);
+/* Off for the plan's time: pumps the machine's events meanwhile and watches the watts. */
+int pp_power_hold(struct pp_campaign *c, struct pp_pdu_watts *watts, struct pp_error *err);
+enum pp_back {
+	PP_BACK_NOT,     /* no boot after PP_POWER_CYCLES_MAX cycles of the outlet */
+	PP_BACK_BOOTED,
+	PP_BACK_LIVED,   /* the boot that should have ended still talks */
+};
+/*
+ * Waits for a boot other than not_boot, cycling the outlet again as often as M6.2 says. With
+ * alive_after_ns, frames of the old boot later than that end the wait: it has lived. -1 on failure,
+ * else enum pp_back.
+ */
+int pp_power_await_boot(struct pp_campaign *c, const char *not_boot, int64_t alive_after_ns,
+	uint32_t *cycles, struct pp_error *err);
+/* M2.8: the machine shuts itself down, loses power, boots. As pp_power_await_boot. */
+int pp_power_orderly_cycle(struct pp_campaign *c, struct pp_error *err);
+
+/* setup.c */
+/* Identity of every drive, drives that share nothing (M1.2), the speed matrix. */
+int pp_setup_identify(struct pp_campaign *c, struct pp_error *err);
+/* Builds the targets that need it, power-cycles in order, scans the bases (M2.8). */
+int pp_setup_build(struct pp_campaign *c, struct pp_error *err);
+int pp_setup_load(struct pp_campaign *c, struct pp_error *err); /* what resume needs of the last */
+int pp_stand_prove(struct pp_campaign *c, struct pp_stand *s, struct pp_proof *proof,
+	struct pp_error *err);
+int pp_stand_release(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err);
+/* Streams a scan into a file of the evidence; ranges may be NULL. */
+int pp_stand_scan(struct pp_campaign *c, struct pp_stand *s, const struct pp_area *area,
+	const struct pp_scan_range *ranges, size_t range_count, const char *relative,
+	struct pp_error *err);
+
+/* schedule.c (M1.4) */
+void pp_schedule_init(struct pp_campaign *c);
+void pp_schedule_count(struct pp_campaign *c); /* counts all trials of the evidence anew */
+/* Chooses the next arm of every drive; false when there is nothing left to do. */
+bool pp_schedule_next(struct pp_campaign *c);
+
+/* cut.c, aftermath.c, resume.c */
+int pp_cut_run(struct pp_campaign *c, struct pp_error *err);
+int pp_cut_save(struct pp_campaign *c, const char *state, struct pp_error *err);
+int pp_run_save(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err);
+int pp_cut_path(const struct pp_campaign *c, const struct pp_stand *s, const char *name, char *out,
+	size_t bytes, struct pp_error *err);
+/* From the power being back to the judgement of every drive of the cut. */
+int pp_aftermath(struct pp_campaign *c, enum pp_back back, struct pp_error *err);
+int pp_counters_save(struct pp_campaign *c, struct pp_stand *s, const char *name,
+	struct pp_error *err);
+int pp_resume(struct pp_campaign *c, struct pp_error *err);
+
+#endif

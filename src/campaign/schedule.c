@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which arm comes next on each drive (docs/method.md, M1.4): controls first, then all arms round
+ * robin, controls again at the end, so that a stop at any time leaves every arm with nearly the same
+ * number of trials. All of it is counted from the evidence, so that a resumed campaign goes on where
+ * it was.
+ */
+#include "parts.h"
+
+#include <string.h>
+
+#include "src/core/text.h"
+
+static uint32_t wanted_clean(const struct pp_campaign *c)
+{
+	return c->plan.cuts ? c->plan.cuts : pp_criterion_clean_cuts(&c->plan.criterion);
+}
+
+static uint32_t tried_max(const struct pp_campaign *c)
+{
+	return c->plan.cuts ? c->plan.cuts : 2 * wanted_clean(c) + 10;
+}
+
+static void add_arm(struct pp_stand *s, uint32_t set, const struct pp_method *method, bool optional)
+{
+	struct pp_arm_state *arm = &s->arm[s->arms];
+
+	if (s->arms == PP_ARMS_A_DRIVE)
+		return;
+	s->arms++;
+	memset(arm, 0, sizeof(*arm));
+	arm->set = set;
+	arm->method = method;
+	arm->optional = optional || method->control;
+	if (pp_method_promise(method, s->spec.kind) == PP_PROMISE_NA)
+		pp_text_copy(arm->na_reason, sizeof(arm->na_reason), "not on this kind of target");
+}
+
+static bool has_control(const struct pp_campaign *c, const struct pp_stand *s,
+	const struct pp_method *method)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->arms; i++)
+		if (s->arm[i].method == method &&
+			c->plan.arms[s->arm[i].set].workload == PP_OVERWRITE)
+			return true;
+	return false;
+}
+
+/*
+ * Without controls nothing can be SAFE (M7): those that the plan leaves out are added, on
+ * overwrite, where `direct` stands for the drive's cache.
+ */
+static void add_controls(struct pp_campaign *c, struct pp_stand *s)
+{
+	uint32_t set, m;
+
+	for (set = 0; set < c->plan.arm_sets; set++)
+		if (c->plan.arms[set].on_drive[s->index] && c->plan.arms[set].workload == PP_OVERWRITE)
+			break;
+	if (set == c->plan.arm_sets) {
+		struct pp_plan_arms *a = &c->plan.arms[set];
+
+		if (set == PP_PLAN_ARMS_MAX)
+			return;
+		memset(a, 0, sizeof(*a));
+		strcpy(a->name, "controls");
+		a->lanes = a->group = 1;
+		a->record_bytes = 8192;
+		a->workload = PP_OVERWRITE;
+		c->plan.arm_sets++;
+	}
+	c->plan.arms[set].on_drive[s->index] = true;
+	for (m = 0; m < pp_method_count; m++)
+		if (pp_methods[m].control && !has_control(c, s, &pp_methods[m]))
+			add_arm(s, set, &pp_methods[m], true);
+}
+
+void pp_schedule_init(struct pp_campaign *c)
+{
+	uint32_t d, set, m;
+
+	for (d = 0; d < c->plan.drives; d++) {
+		struct pp_stand *s = &c->stand[d];
+
+		for (set = 0; set < c->plan.arm_sets; set++)
+			for (m = 0; c->plan.arms[set].on_drive[d] && m < c->plan.arms[set].methods; m++)
+				add_arm(s, set, c->plan.arms[set].method[m], c->plan.arms[set].optional);
+		if (c->plan.controls)
+			add_controls(c, s);
+	}
+}
+
+static bool is_of(const struct pp_campaign *c, const struct pp_stand *s,
+	const struct pp_arm_state *arm, const struct pp_trial *t)
+{
+	const struct pp_plan_arms *a = &c->plan.arms[arm->set];
+
+	return strcmp(t->key.serial, s->drive.info.serial) == 0 &&
+		strcmp(t->key.method, arm->method->name) == 0 &&
+		strcmp(t->key.workload, pp_workload_name(a->workload)) == 0 &&
+		t->key.lanes == a->lanes && t->key.group == a->group &&
+		t->key.record_bytes == a->record_bytes;
+}
+
+static void count_trial(struct pp_arm_state *arm, const struct pp_trial *t)
+{
+	if (t->outcome == PP_TRIAL_VOID) {
+		arm->voids++;
+		arm->voids_in_row = strcmp(arm->last_void, t->reason) == 0 ? arm->voids_in_row + 1 : 1;
+		pp_text_copy(arm->last_void, sizeof(arm->last_void), t->reason);
+		return;
+	}
+	arm->tried++;
+	arm->voids_in_row = 0;
+	arm->last_void[0] = '\0';
+	arm->clean += t->outcome == PP_TRIAL_CLEAN && t->exposed && !t->collateral;
+	arm->lost += t->outcome == PP_TRIAL_LOSS;
+	arm->open += t->outcome == PP_TRIAL_OPEN;
+}
+
+static bool main_done(const struct pp_campaign *c, const struct pp_arm_state *arm)
+{
+	if (arm->na_reason[0])
+		return true;
+	if (arm->lost && c->plan.stop_at_first_loss)
+		return true;
+	return arm->clean >= wanted_clean(c) || arm->tried >= tried_max(c);
+}
+
+void pp_schedule_count(struct pp_campaign *c)
+{
+	uint32_t d, i;
+	size_t k;
+
+	for (d = 0; d < c->plan.drives; d++) {
+		struct pp_stand *s = &c->stand[d];
+
+		for (i = 0; i < s->arms; i++) {
+			struct pp_arm_state *arm = &s->arm[i];
+
+			arm->clean = arm->lost = arm->voids = arm->open = arm->tried = 0;
+			arm->voids_in_row = 0;
+			arm->last_void[0] = '\0';
+			for (k = 0; k < c->evidence.trial_count; k++)
+				if (is_of(c, s, arm, &c->evidence.trials[k]))
+					count_trial(arm, &c->evidence.trials[k]);
+			arm->done = main_done(c, arm);
+		}
+	}
+}
+
+static uint32_t controls_of(const struct pp_campaign *c, uint32_t planned)
+{
+	return c->plan.cuts && c->plan.cuts < planned ? c->plan.cuts : planned;
+}
+
+/* The least tried arm of a kind that still wants trials. */
+static struct pp_arm_state *least(const struct pp_campaign *c, struct pp_stand *s, bool controls,
+	uint32_t most)
+{
+	struct pp_arm_state *best = NULL;
+	uint32_t i;
+
+	for (i = 0; i < s->arms; i++) {
+		struct pp_arm_state *arm = &s->arm[i];
+
+		if (arm->method->control != controls || arm->na_reason[0])
+			continue;
+		if (controls ? arm->tried >= most : main_done(c, arm))
+			continue;
+		if (!best || arm->tried < best->tried)
+			best = arm;
+	}
+	return best;
+}
+
+/* M7.3: some arm has its clean trials, and only the control's loss rate keeps it from SAFE. */
+static struct pp_arm_state *blind_control(struct pp_campaign *c, struct pp_stand *s)
+{
+	struct pp_arm_state *direct = NULL;
+	bool worth = false;
+	double q;
+	uint32_t i;
+
+	for (i = 0; i < s->arms; i++) {
+		struct pp_arm_state *arm = &s->arm[i];
+
+		if (!arm->method->control)
+			worth |= arm->clean >= wanted_clean(c) && !arm->lost;
+		else if (arm->method->direct && c->plan.arms[arm->set].workload == PP_OVERWRITE)
+			direct = arm;
+	}
+	if (!worth || !direct || direct->lost == 0 || direct->tried >= c->plan.controls_max ||
+		c->plan.cuts)
+		return NULL;
+	q = pp_stats_bound_lower(direct->lost, direct->tried, 0.95);
+	return pp_stats_detection_power(q, wanted_clean(c)) < 0.95 ? direct : NULL;
+}
+
+static struct pp_arm_state *next_of(struct pp_campaign *c, struct pp_stand *s)
+{
+	uint32_t first = controls_of(c, c->plan.controls);
+	struct pp_arm_state *arm;
+
+	if (s->gone)
+		return NULL;
+	arm = least(c, s, true, first);
+	if (!arm)
+		arm = least(c, s, false, 0);
+	if (!arm && first)
+		arm = least(c, s, true, first + c->plan.controls_end);
+	return arm ? arm : blind_control(c, s);
+}
+
+static uint32_t left_of(const struct pp_campaign *c, const struct pp_stand *s)
+{
+	uint32_t left = 0, i;
+
+	for (i = 0; i < s->arms && !s->gone; i++) {
+		const struct pp_arm_state *arm = &s->arm[i];
+		uint32_t most = arm->method->control
+			? controls_of(c, c->plan.controls) + c->plan.controls_end : wanted_clean(c);
+
+		if (arm->method->control ? arm->tried < most : !main_done(c, arm))
+			left += most > arm->clean ? most - (arm->method->control ? arm->tried : arm->clean)
+				: 1;
+	}
+	return left;
+}
+
+bool pp_schedule_next(struct pp_campaign *c)
+{
+	bool any = false;
+	uint32_t d, left;
+
+	pp_schedule_count(c);
+	c->progress.cuts_left = 0;
+	c->progress.arms[0] = '\0';
+	for (d = 0; d < c->plan.drives; d++) {
+		struct pp_stand *s = &c->stand[d];
+		size_t used = strlen(c->progress.arms);
+
+		s->now = next_of(c, s);
+		any |= s->now != NULL;
+		left = left_of(c, s);
+		if (left > c->progress.cuts_left)
+			c->progress.cuts_left = left;
+		if (s->now)
+			pp_text_format(c->progress.arms + used, sizeof(c->progress.arms) - used, "%s%s",
+				used ? ", " : "", s->now->method->name);
+	}
+	return any;
+}
