@@ -322,15 +322,19 @@ static bool equals_base(const struct oracle *o, const struct place *p, uint32_t 
 	return false;
 }
 
-/* What could not be read before was not known to be there: it cannot be lost now (but the file can
- * have become too short to hold it). */
+/* What could not be read before, or was the part of a cell that the file ended in, was not known:
+ * it cannot be lost now (but the file can have become too short to hold it). */
 static bool base_unknown(const struct oracle *o, const struct place *p, uint32_t i,
 	const struct found *f)
 {
 	const struct pp_scan_slot *base = slot_of(o->in->base, p->lane, p->slot);
+	uint64_t base_end = o->in->base->lane[p->lane].file_bytes;
+	bool cut;
 
-	return p->expected == 0 && base->kind == PP_SLOT_RAW && bit(base->unread, i) &&
-		f->kind != FOUND_ABSENT && !is_ours(o, f);
+	if (p->expected != 0 || base->kind != PP_SLOT_RAW || f->kind == FOUND_ABSENT || is_ours(o, f))
+		return false;
+	cut = bit(base->absent, i) && p->offset + (uint64_t)i * PP_CELL_BYTES < base_end;
+	return cut || bit(base->unread, i);
 }
 
 static enum cell_class class_ours(const struct place *p, uint32_t i, const struct pp_cell *cell)
@@ -668,6 +672,9 @@ static int check_slots(const struct oracle *o, uint32_t lane)
 	const struct pp_layout *l = o->in->layout;
 	uint64_t scan = o->in->scan->lane[lane].slots, base = o->in->base->lane[lane].slots;
 
+	if (o->in->acked[lane] > pp_layout_seq_max(l) || o->in->acked[lane] > INT64_MAX)
+		return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u has %" PRIu64 " records acked, but room "
+			"for %" PRIu64, lane, o->in->acked[lane], pp_layout_seq_max(l));
 	if (l->workload != PP_APPEND && (scan != l->slots || base != l->slots))
 		return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u has %" PRIu64 " slots, but its scans "
 			"have %" PRIu64 " before and %" PRIu64 " after", lane, l->slots, base, scan);

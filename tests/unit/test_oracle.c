@@ -417,6 +417,15 @@ static void nothing_acked(void **state)
 	world_release(&w);
 }
 
+static void start_append(struct world *w, uint32_t lanes, uint64_t acked)
+{
+	world_init(w, PP_APPEND, lanes, 1);
+	world_lay(w, APPEND_BASE_SLOTS);
+	world_take_base(w);
+	world_write_until(w, 0, acked);
+	w->acked[0] = acked;
+}
+
 /* ---- contradictions (M4.6): exit 2, never a verdict ------------------------------------------ */
 
 enum lie { WRONG_LANE, WRONG_PLACE, DURABLE_TOO_HIGH, WRONG_CELLS, SEQ_ZERO, OTHER_TIME, OTHER_DURABLE,
@@ -531,6 +540,16 @@ static void shapes_must_agree(void **state)
 	w.scan->record_bytes = 512;
 	assert_int_equal(world_judge_again(&w), -1);
 	world_release(&w);
+
+	start_append(&w, 1, 10);
+	w.acked[0] = w.layout.slots; /* the base takes some of them */
+	assert_int_equal(world_judge(&w), -1);
+	assert_int_equal(w.err.class, PP_ERR_EVIDENCE);
+	w.acked[0] = 10;
+	w.layout.base_slots[0] = 1; /* an append that overwrites what was there */
+	assert_int_equal(world_judge(&w), -1);
+	assert_int_equal(w.err.class, PP_ERR_EVIDENCE);
+	world_release(&w);
 }
 
 /* ---- bases that are not whole ---------------------------------------------------------------- */
@@ -620,15 +639,6 @@ static void unread_base_accuses_nobody(void **state)
 
 /* ---- files ------------------------------------------------------------------------------------ */
 
-static void start_append(struct world *w, uint32_t lanes, uint64_t acked)
-{
-	world_init(w, PP_APPEND, lanes, 1);
-	world_lay(w, APPEND_BASE_SLOTS);
-	world_take_base(w);
-	world_write_until(w, 0, acked);
-	w->acked[0] = acked;
-}
-
 static void file_that_ends_early(void **state)
 {
 	struct world w;
@@ -713,6 +723,14 @@ static void partial_tail_of_the_base(void **state)
 	w.acked[0] = 10;
 	assert_int_equal(world_judge(&w), 0);
 	assert_int_equal(w.result.losses, 0);
+	/* of the cell that the end was in nobody knows the bytes */
+	memset(world_slot(&w, 0, 2) + 1024, 0x5a, 76);
+	assert_int_equal(world_judge(&w), 0);
+	assert_int_equal(w.result.losses, 0);
+	memset(world_slot(&w, 0, 2) + 1536, 0x5a, 76); /* the one behind it reads as zeros */
+	assert_int_equal(world_judge(&w), 0);
+	assert_int_equal(w.result.losses, 1);
+	memset(world_slot(&w, 0, 2) + 1536, 0, 76);
 	world_slot(&w, 0, 2)[3] ^= 1; /* its bytes must stand, though */
 	assert_int_equal(world_judge(&w), 0);
 	assert_int_equal(w.result.lost[PP_LOSS_CORRUPT], 1);
