@@ -40,6 +40,13 @@ static void on_signal(int number)
 	stop = 1;
 }
 
+/* Nobody reads any more: measuring on would only wear the drive. */
+static void flush_or_stop(void)
+{
+	if (fflush(stdout) != 0)
+		stop = 1;
+}
+
 static const struct {
 	struct option option;
 	const char *argument, *help;
@@ -247,7 +254,7 @@ static void pg_began(void *ctx, const struct pp_matrix_row *row)
 				fputs(pg_headings[i].heading, stdout);
 	}
 	printf("        %-30s", row->label);
-	fflush(stdout);
+	flush_or_stop();
 }
 
 static void pg_done(void *ctx, const struct pp_matrix_row *row)
@@ -263,7 +270,7 @@ static void pg_done(void *ctx, const struct pp_matrix_row *row)
 		printf("%13.3f ops/sec  %6.0f usecs/op\n", row->ops_per_s,
 			(double)row->elapsed_ns / 1e3 / (double)row->ops);
 	}
-	fflush(stdout);
+	flush_or_stop();
 }
 
 /* ---- our own table --------------------------------------------------------------------------- */
@@ -291,7 +298,7 @@ static void table_began(void *ctx, const struct pp_matrix_row *row)
 	p->header_done = true;
 	printf("%-22s  %-7s  %11s  %9s  %9s  %10s\n", "method", "promise", "ops/s", "p50", "p99",
 		"flushes/op");
-	fflush(stdout);
+	flush_or_stop();
 }
 
 static void table_done(void *ctx, const struct pp_matrix_row *row)
@@ -309,7 +316,7 @@ static void table_done(void *ctx, const struct pp_matrix_row *row)
 		printf("%-22s  %-7s  %11.1f  %9s  %9s  %10s\n", row->label,
 			pp_promise_name(row->promise), row->ops_per_s, p50, p99, flushes);
 	}
-	fflush(stdout);
+	flush_or_stop();
 }
 
 static void table_footer(const struct pp_matrix *matrix)
@@ -444,14 +451,17 @@ static int choose_path(const struct options *o, char *path, size_t path_bytes, b
 	return 0;
 }
 
+/* The test file is removed whatever ends us: a closed pipe and a file size limit are errors here. */
 static void catch_signals(void)
 {
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction action = { .sa_handler = on_signal };
 	size_t i;
 
-	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		sigaction(numbers[i], &action, NULL);
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaction(ends[i], &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 static int run(const struct options *o, const char *path, bool raw, struct pp_matrix *matrix,
@@ -500,6 +510,11 @@ int pp_cmd_matrix(int argc, char **argv)
 	catch_signals();
 	if (run(&o, path, raw, &matrix, &err) != 0)
 		goto failed;
+	if (matrix.stopped && ferror(stdout)) {
+		pp_fail(&err, PP_ERR_SYSTEM, "cannot write the result; '%s' was %s", path,
+			raw ? "overwritten" : "removed");
+		goto failed;
+	}
 	if (matrix.stopped) {
 		fprintf(stderr, "\nplugpull matrix: stopped; '%s' was %s\n", path,
 			raw ? "overwritten" : "removed");
