@@ -40,7 +40,7 @@ enum pp_target_state {
 	PP_TARGET_DRIVE_UNREADABLE, /* there, but does not answer reads */
 	PP_TARGET_FS_DAMAGED,       /* drive readable, mount reports damage (M6.3: fs-gone when twice) */
 	PP_TARGET_FS_UNAVAILABLE,   /* no such UUID, missing module, stack not assembled, busy: open */
-	PP_TARGET_REFUSED,          /* a safety rule said no (design.md, section 7) */
+	PP_TARGET_REFUSED,          /* a safety rule said no */
 	PP_TARGET_FAILED,           /* this machine failed: no memory, bad path, not root, bad options */
 };
 

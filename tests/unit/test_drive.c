@@ -385,7 +385,7 @@ static void test_share(void **state)
 	}
 }
 
-/* design.md, section 7: the drive beneath the running system, through all layers. */
+/* The drive beneath the running system, through all layers. */
 static void test_carries_system(void **state)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Goal: an I/O error of this disk in the kernel log ends the acks (M2.3); one of another disk does not.
+ * Goal: an I/O error of this disk in the kernel log ends the acks (M2.3); another disk's does not.
  * Method: recorded lines are replayed through a source of our own.
  */
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Goal: a target is proven to be the planned one, or refused for the right reason: M2.7, M6.1, M6.3,
- * design.md section 7. Method: loop devices on sparse files, as root; the backing file's path is the
- * serial. The loop devices clear themselves (autoclear) should this program die.
+ * Goal: a target is proven to be the planned one, or refused for the right reason: M2.7, M6.1,
+ * M6.3, and the rules of danger. Method: loop devices on sparse files, as root; the backing file's
+ * path is the serial. The loop devices clear themselves (autoclear) should this program die.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -291,7 +291,7 @@ static void test_drive_vanishes(void **state)
 	expect_state(&spec, PP_TARGET_DRIVE_GONE, NULL);
 }
 
-/* design.md, section 7: the drive of the running system. Nothing is opened for writing here. */
+/* The drive of the running system. Nothing is opened for writing here. */
 static void test_boot_drive(void **state)
 {
 	struct pp_target_spec spec = raw_spec();
@@ -535,7 +535,7 @@ static void test_options(void **state)
 	spec = formatted("ext4");
 	snprintf(spec.mount_options, sizeof(spec.mount_options), "noatime,no-such-option");
 	expect_state(&spec, PP_TARGET_FAILED, "mount_options");
-	/* design.md and M8.2: a mount that never asks the drive is seen. */
+	/* M8.2: a mount that never asks the drive is seen. */
 	snprintf(spec.mount_options, sizeof(spec.mount_options), "noatime,barrier=0");
 	assert_int_equal(pp_target_prove(&spec, &target, &err), 0);
 	assert_true(target.no_barrier);
