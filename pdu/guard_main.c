@@ -272,7 +272,8 @@ static void turn_on(struct life *life)
 static void linger(struct life *life)
 {
 	int64_t end_ns = pp_clock_mono_ns() +
-		(life->config.request_timeout_ms + life->config.settle_ms + 1000) * PP_NS_PER_MS;
+		(life->config.request_timeout_ms + life->config.settle_ms +
+		4 * life->config.poll_ms) * PP_NS_PER_MS;
 
 	while (pp_clock_mono_ns() < end_ns && !life->leave) {
 		struct pp_pdu_status status;

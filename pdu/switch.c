@@ -140,8 +140,6 @@ static int make_on(struct pp_pdu *pdu, struct pp_pdu_times *times, struct pp_err
 	if (again_ms < pdu->config.verify_timeout_ms / 4)
 		again_ms = pdu->config.verify_timeout_ms / 4;
 	do {
-		int64_t round_ns = deadline_in(pdu, again_ms);
-
 		for (int i = 0; i < pdu->config.outlet_count; i++) {
 			if (i) /* inrush of several supplies at once trips breakers */
 				pp_pdu_sleep_ms(pdu, pdu->profile->stagger_ms);
@@ -152,7 +150,7 @@ static int make_on(struct pp_pdu *pdu, struct pp_pdu_times *times, struct pp_err
 			return pp_fail(err, PP_ERR_UNSUPPORTED,
 				"profile '%s' cannot read back whether the outlet is on",
 				pdu->profile->name);
-		if (poll_until(pdu, &reads, PP_PDU_ON, round_ns, times, err))
+		if (poll_until(pdu, &reads, PP_PDU_ON, deadline_in(pdu, again_ms), times, err))
 			return 0;
 	} while (pp_pdu_now_ns(pdu) < deadline_ns);
 	if (err && err->text[0])

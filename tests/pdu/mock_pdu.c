@@ -611,7 +611,7 @@ static void mock_stop(struct mock *mock)
 	mock->stop = true;
 	pthread_join(mock->thread, NULL);
 	close(mock->fd);
-	while (__atomic_load_n(&mock->live, __ATOMIC_SEQ_CST))
+	for (int i = 0; i < 3000 && __atomic_load_n(&mock->live, __ATOMIC_SEQ_CST); i++)
 		usleep(1000);
 	pthread_mutex_destroy(&mock->lock);
 }
