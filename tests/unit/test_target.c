@@ -23,6 +23,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "src/core/kmsg.h"
 #include "src/core/subprocess.h"
 #include "src/core/target.h"
 
@@ -289,6 +290,45 @@ static void test_drive_vanishes(void **state)
 	assert_int_equal(pp_target_probe(&target, &err), -1);
 	assert_true(target.state == PP_TARGET_DRIVE_GONE || target.state == PP_TARGET_DRIVE_CHANGED);
 	expect_state(&spec, PP_TARGET_DRIVE_GONE, NULL);
+}
+
+/* Counts the I/O errors of one disk that the real kernel log has told since the watch was opened. */
+static int count_io_errors(struct pp_kmsg *watch)
+{
+	struct pp_kmsg_event event;
+	int count = 0;
+
+	while (pp_kmsg_poll(watch, &event, NULL) == 1)
+		count += event.class == PP_KMSG_IO_ERROR;
+	return count;
+}
+
+/*
+ * A drive that is there and does not read is no file system's damage. The loop driver fails reads
+ * beyond the end of a file that has shrunk beneath it, and the kernel says so in its log.
+ */
+static void test_unreadable(void **state)
+{
+	struct pp_target_spec spec;
+	struct pp_kmsg watch, other;
+	struct pp_error err = {.text = ""};
+	bool watching;
+
+	(void)state;
+	NEEDS_LOOP();
+	spec = installed("mke2fs") ? formatted("ext4") : raw_spec();
+	watching = pp_kmsg_open(&watch, node + 5, &err) == 0 &&
+		pp_kmsg_open(&other, "loop99", &err) == 0;
+	assert_int_equal(truncate(image, 32 * MB), 0);
+	expect_state(&spec, PP_TARGET_DRIVE_UNREADABLE, "does not read");
+	if (!watching) {
+		print_message("skipped: %s\n", err.text);
+		skip();
+	}
+	assert_int_not_equal(count_io_errors(&watch), 0);
+	assert_int_equal(count_io_errors(&other), 0);
+	pp_kmsg_close(&watch);
+	pp_kmsg_close(&other);
 }
 
 /* The drive of the running system. Nothing is opened for writing here. */
@@ -639,6 +679,7 @@ int main(void)
 		ON_LOOP(test_raw_signature),
 		ON_LOOP(test_drive_states),
 		ON_LOOP(test_drive_vanishes),
+		ON_LOOP(test_unreadable),
 		cmocka_unit_test(test_boot_drive),
 		ON_LOOP(test_ext4),
 		ON_LARGE(test_xfs),
