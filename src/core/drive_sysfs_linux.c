@@ -25,7 +25,8 @@ bool pp_sys_living(const struct pp_sysroot *sys)
 	return pp_sys(sys)->root[0] == '\0';
 }
 
-static bool full_path(const struct pp_sysroot *sys, char path[PATH_MAX], const char *fmt,
+static bool __attribute__((format(printf, 3, 0)))
+full_path(const struct pp_sysroot *sys, char path[PATH_MAX], const char *fmt,
 	va_list ap)
 {
 	int n = snprintf(path, PATH_MAX, "%s", pp_sys(sys)->root);
