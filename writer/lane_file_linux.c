@@ -93,8 +93,14 @@ static int64_t file_write(void *ctx, const void *buf, uint32_t bytes, uint64_t o
 static int file_sync(void *ctx, enum pp_sync_call call, int64_t *os_code)
 {
 	const struct pp_lane_file *file = ctx;
-	int rc = call == PP_SYNC_FDATASYNC ? fdatasync(file->fd) : fsync(file->fd);
+	int rc = -1;
 
+	/* A call that the table has and this file has not must never pass for one that was made. */
+	errno = ENOSYS;
+	if (call == PP_SYNC_FDATASYNC)
+		rc = fdatasync(file->fd);
+	else if (call == PP_SYNC_FSYNC)
+		rc = fsync(file->fd);
 	if (rc != 0)
 		*os_code = errno;
 	return rc;

@@ -108,11 +108,15 @@ static int do_writes(struct bench *b, const struct test *t, int fd, struct op_er
 
 static int do_sync(enum pp_sync_call call, int fd, struct op_error *e)
 {
-	if (call == PP_SYNC_FDATASYNC && fdatasync(fd) != 0)
-		return op_fail(e, "fdatasync", errno);
-	if (call == PP_SYNC_FSYNC && fsync(fd) != 0)
-		return op_fail(e, "fsync", errno);
-	return 0;
+	switch (call) {
+	case PP_SYNC_NONE:
+		return 0;
+	case PP_SYNC_FDATASYNC:
+		return fdatasync(fd) == 0 ? 0 : op_fail(e, "fdatasync", errno);
+	case PP_SYNC_FSYNC:
+		return fsync(fd) == 0 ? 0 : op_fail(e, "fsync", errno);
+	}
+	return op_fail(e, "sync", ENOSYS);
 }
 
 static int do_open(const struct bench *b, int flags, struct op_error *e)
