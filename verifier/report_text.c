@@ -179,7 +179,8 @@ static void add_figures(struct pp_buf *out, const struct line *line, bool colour
 			snprintf(cell, sizeof(cell), "*");
 		}
 		if (strcmp(field->heading, "verdict") == 0)
-			pp_buf_addf(out, " %s%s%s", paint ? paint : "", cell, paint ? "\033[0m" : "");
+			pp_buf_addf(
+				out, " %s%s%s", paint ? paint : "", cell, paint ? "\033[0m" : "");
 		else
 			pp_buf_addf(out, "%s%*s", seen ? " " : "", field->width, cell);
 		seen++;
@@ -249,7 +250,8 @@ static void add_tables(struct pp_buf *out, const struct line *lines, size_t coun
 			add_drive(out, &line->row.arm->key);
 		}
 		if (section && line->apart)
-			pp_buf_addf(out, "%scontrols and others that do not promise to survive a cut\n",
+			pp_buf_addf(out,
+				"%scontrols and others that do not promise to survive a cut\n",
 				drive ? "" : "\n");
 		if (section || strcmp(last->conditions, line->conditions) != 0) {
 			pp_buf_addf(out, "%s", section ? "" : "\n");
@@ -259,7 +261,8 @@ static void add_tables(struct pp_buf *out, const struct line *lines, size_t coun
 		add_arm(out, line, colour);
 	}
 	if (count)
-		pp_buf_addf(out, "\nc/l/v/o: cuts clean/loss/void/open; bound: at most this share of "
+		pp_buf_addf(out,
+			"\nc/l/v/o: cuts clean/loss/void/open; bound: at most this share of "
 			"cuts loses\n(95 %%); ! stands against SAFE, - is a note\n");
 }
 
@@ -293,15 +296,17 @@ static void add_sentence(struct pp_buf *out, const struct pp_verdict *verdict)
 		snprintf(text, sizeof(text), "held: %zu of %zu required arms SAFE at %s", required,
 			required, verdict->criterion.text);
 	else if (held == 1)
-		snprintf(text, sizeof(text), "BROKEN: %s lost acked data in %u cut%s; %zu arm%s UNSAFE",
-			name, first->cuts_loss, first->cuts_loss == 1 ? "" : "s", these,
+		snprintf(text, sizeof(text),
+			"BROKEN: %s lost acked data in %u cut%s; %zu arm%s UNSAFE", name,
+			first->cuts_loss, first->cuts_loss == 1 ? "" : "s", these,
 			these == 1 ? "" : "s");
 	else if (first)
 		snprintf(text, sizeof(text), "not judged: %zu of %zu required arms not SAFE at %s; "
 			"first: %s: %s", these, required, verdict->criterion.text, name,
 			first->reason_count ? first->reasons[0].text : "no reason");
 	else
-		snprintf(text, sizeof(text), "not judged: no required arm promises to survive a cut");
+		snprintf(text, sizeof(text),
+			"not judged: no required arm promises to survive a cut");
 	add_wrapped(out, "verdict:        ", text);
 }
 
@@ -350,9 +355,10 @@ static void add_not_covered(struct pp_buf *out, const struct pp_verdict *verdict
 		via_flush |= arm->verdict == PP_ARM_SAFE && arm->via_flush;
 	}
 	if (bound >= 0.0)
-		used = (size_t)snprintf(text, sizeof(text), "losses in fewer than %.2g %% of cuts; ",
-			bound * 100.0);
-	snprintf(text + used, sizeof(text) - used, "%sother drives, firmware, kernels, file systems, "
+		used = (size_t)snprintf(text, sizeof(text),
+			"losses in fewer than %.2g %% of cuts; ", bound * 100.0);
+	snprintf(text + used, sizeof(text) - used,
+		"%sother drives, firmware, kernels, file systems, "
 		"mount options, workloads and kinds of cut than those above",
 		via_flush ? "FUA in arms via flush; " : "");
 	add_wrapped(out, "does not cover: ", text);

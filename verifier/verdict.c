@@ -190,9 +190,9 @@ static int check_unique(const struct pp_trial **sorted, size_t count, struct pp_
 	qsort(sorted, count, sizeof(*sorted), by_drive_and_cut);
 	for (i = 1; i < count; i++)
 		if (by_drive_and_cut(&sorted[i - 1], &sorted[i]) == 0)
-			return pp_fail(err, PP_ERR_EVIDENCE,
-				"two trials of drive '%s' claim cut %u: is a campaign given twice?",
-				sorted[i]->key.serial, sorted[i]->cut);
+			return pp_fail(err, PP_ERR_EVIDENCE, "two trials of drive '%s' claim cut "
+				"%u: is a campaign given twice?", sorted[i]->key.serial,
+				sorted[i]->cut);
 	return 0;
 }
 
@@ -273,8 +273,12 @@ static void count_earlier(struct arm_work *work)
 		const struct pp_trial *trial = &work->input->earlier[i];
 		enum standing standing = pp_trial_standing(trial);
 
-		if (!pp_arm_key_equal(&trial->key, &work->arm->key))
+		if (!pp_arm_key_equal(&trial->key, &work->arm->key)) {
+			work->earlier_elsewhere += standing == STANDS_LOSS &&
+				strcmp(trial->key.serial, work->arm->key.serial) == 0 &&
+				strcmp(trial->key.method, work->arm->key.method) == 0;
 			continue;
+		}
 		work->earlier_cuts += pp_standing_counts(standing);
 		work->earlier_lost += standing == STANDS_LOSS;
 		work->earlier_unsettled += standing == STANDS_OPEN ||
@@ -297,7 +301,7 @@ static void settle_commands(struct arm_work *work)
 		work->rests_on = RESTS_ON_FLUSH;
 	if (work->rests_on == 0)
 		work->rests_on = RESTS_ON_FUA;
-	/* Without FUA in the drive the kernel turns it into a flush (writeback_cache_control.rst). */
+	/* Without FUA the kernel sends a flush instead (writeback_cache_control.rst). */
 	if (!pp_list_has(key->policy, "fua"))
 		work->rests_on |= RESTS_ON_FLUSH;
 }

@@ -35,7 +35,7 @@ const char *pp_arm_verdict_name(enum pp_arm_verdict verdict);
 struct pp_planned_arm {
 	char serial[PP_TEXT_SHORT], method[PP_TEXT_SHORT], workload[PP_TEXT_SHORT];
 	char target[PP_TEXT_SHORT];    /* "raw" or "file" */
-	bool optional;                 /* does not have to be SAFE for exit 0; its losses still count */
+	bool optional;                 /* need not be SAFE for exit 0; its losses still count */
 	char na_reason[PP_TEXT_SHORT]; /* not empty: cannot run here, and why (M8.5) */
 };
 
@@ -93,7 +93,7 @@ struct pp_verdict_arm {
 struct pp_verdict {
 	struct pp_criterion criterion;
 	uint32_t clean_cuts_needed;
-	struct pp_verdict_arm *arms; /* by serial, then the methods' table, then the rest of the key */
+	struct pp_verdict_arm *arms; /* by serial, then the methods' table, then the key */
 	size_t arm_count;
 };
 

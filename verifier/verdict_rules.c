@@ -159,8 +159,8 @@ static void rule_foreign_flushes(const struct verdict_work *all, struct arm_work
 	(void)all;
 	if ((uint64_t)foreign * 10 > work->proven)
 		pp_verdict_reason(work, true,
-			"foreign flushes: in %u of %u cuts others flushed after the last ack", foreign,
-			work->proven);
+			"foreign flushes: in %u of %u cuts others flushed after the last ack",
+			foreign, work->proven);
 }
 
 static void rule_same_command(const struct verdict_work *all, struct arm_work *work)
@@ -172,7 +172,8 @@ static void rule_same_command(const struct verdict_work *all, struct arm_work *w
 		unsigned shared = other->rests_on & work->rests_on;
 
 		if (other == work || strcmp(other->arm->key.serial, work->arm->key.serial) != 0 ||
-			other->arm->promise != PP_PROMISE_MEDIA || !other->arm->cuts_loss || !shared)
+			other->arm->promise != PP_PROMISE_MEDIA || !other->arm->cuts_loss ||
+			!shared)
 			continue;
 		pp_verdict_reason(work, true, "same command failed in %s, %s (%s%s)",
 			other->arm->key.method, other->arm->key.workload,
@@ -181,7 +182,7 @@ static void rule_same_command(const struct verdict_work *all, struct arm_work *w
 	}
 }
 
-/* What a dead drive lost includes all that other arms had made durable on it, controls' cuts too. */
+/* A dead drive lost what every other arm had made durable on it, after a control's cut too. */
 static void rule_device_gone(const struct verdict_work *all, struct arm_work *work)
 {
 	size_t i;
@@ -201,11 +202,17 @@ static void rule_earlier(const struct verdict_work *all, struct arm_work *work)
 {
 	(void)all;
 	if (work->earlier_lost)
-		pp_verdict_reason(work, true, "loss in earlier evidence of this arm: %u of %u cut%s",
-			work->earlier_lost, work->earlier_cuts, plural(work->earlier_cuts));
+		pp_verdict_reason(work, true,
+			"loss in earlier evidence of this arm: %u of %u cut%s", work->earlier_lost,
+			work->earlier_cuts, plural(work->earlier_cuts));
 	if (work->earlier_unsettled)
 		pp_verdict_reason(work, true, "earlier evidence of this arm has %u unsettled cut%s",
 			work->earlier_unsettled, plural(work->earlier_unsettled));
+	if (work->earlier_elsewhere)
+		pp_verdict_reason(work, false,
+			"earlier evidence of this drive: %u cut%s lost by this "
+			"method under other conditions",
+			work->earlier_elsewhere, plural(work->earlier_elsewhere));
 	if (!work->earlier_lost && !work->earlier_unsettled && work->earlier_cuts)
 		pp_verdict_reason(work, false, "earlier evidence of this arm: %u cut%s, none lost",
 			work->earlier_cuts, plural(work->earlier_cuts));
@@ -365,13 +372,16 @@ static void judge_protection(struct arm_work *work, const struct sight *sight, u
 		pp_verdict_reason(work, true, "nothing was at risk: `direct` kept everything in %u "
 			"exposed cut%s, %u more needed", kept, plural(kept), needed - kept);
 	if (work->clean_powered < needed || control->clean_powered < needed)
-		pp_verdict_reason(work, true, "nothing was at risk: `direct` kept everything, and the "
+		pp_verdict_reason(work, true,
+			"nothing was at risk: `direct` kept everything, and the "
 			"drive provably lost power in %u clean cuts of this arm and %u of "
-			"`direct` (%u of each needed)", work->clean_powered, control->clean_powered,
-			needed);
+			"`direct` (%u of each needed)",
+			work->clean_powered, control->clean_powered, needed);
 	if (!is_protected(work) && !none_declared)
-		pp_verdict_reason(work, true, "nothing was at risk: `direct` kept everything, the "
-			"drive declares a volatile cache and the plan does not say cache = protected");
+		pp_verdict_reason(work, true,
+			"nothing was at risk: `direct` kept everything, the "
+			"drive declares a volatile cache and the plan does not say cache = "
+			"protected");
 	if (sight->noise_lost)
 		pp_verdict_reason(work, true, "nothing was at risk: `direct` kept everything, but "
 			"acked noise was lost, so the cache is not protected");
@@ -388,16 +398,17 @@ static void rule_sight(const struct verdict_work *all, struct arm_work *work)
 	struct sight sight = look_for_sight(all, work);
 	struct pp_verdict_arm *arm = work->arm;
 	uint32_t needed = all->verdict->clean_cuts_needed;
-	/* SAFE needs that many anyway: do not ask for controls that more clean cuts make needless. */
+	/* SAFE needs that many anyway: ask for no controls that more clean cuts make needless. */
 	uint32_t clean = arm->cuts_clean > needed ? arm->cuts_clean : needed;
 	uint32_t missing;
 	char chance[24];
 
 	if (!sight.weakest) {
 		missing = controls_missing(0, 0, clean);
-		pp_verdict_reason(work, true, "rig too blind: no control `direct` showed this drive's "
-			"cache (raw or pre-written, same policy); at least %u cut%s missing", missing,
-			plural(missing));
+		pp_verdict_reason(work, true,
+			"rig too blind: no control `direct` showed this drive's "
+			"cache (raw or pre-written, same policy); at least %u cut%s missing",
+			missing, plural(missing));
 		return;
 	}
 	arm->control_lost = sight.weakest->cache_losses;
@@ -406,19 +417,21 @@ static void rule_sight(const struct verdict_work *all, struct arm_work *work)
 	/* Rounded down: 94.96 is not enough and shall not read as if it were. */
 	percent(chance, sizeof(chance), floor(arm->detection_power * 1000.0) / 1000.0);
 	if (arm->detection_power >= POWER_NEEDED) {
-		pp_verdict_reason(work, false, "`direct` lost in %u of %u cuts: a drive that ignores "
-			"this method would be caught (%s)", arm->control_lost, arm->control_cuts,
-			chance);
+		pp_verdict_reason(work, false,
+			"`direct` lost in %u of %u cuts: a drive that ignores "
+			"this method would be caught (%s)",
+			arm->control_lost, arm->control_cuts, chance);
 	} else if (!sight.lost && (is_protected(work) ||
 		(sight.longest->clean_no_cache && work->clean_no_cache) ||
 		sight.longest->arm->cuts_clean >= needed)) {
 		judge_protection(work, &sight, needed);
 	} else {
 		missing = controls_missing(arm->control_lost, arm->control_cuts, clean);
-		pp_verdict_reason(work, true, "rig too blind: `direct` lost in %u of %u cut%s (%s); "
-			"at least %u more control cut%s missing", arm->control_lost,
-			arm->control_cuts, plural(arm->control_cuts), chance, missing,
-			plural(missing));
+		pp_verdict_reason(work, true,
+			"rig too blind: `direct` lost in %u of %u cut%s (%s); "
+			"at least %u more control cut%s missing",
+			arm->control_lost, arm->control_cuts, plural(arm->control_cuts), chance,
+			missing, plural(missing));
 	}
 }
 
@@ -477,8 +490,9 @@ static void note_flags(const struct verdict_work *all, struct arm_work *work)
 	if (damaged)
 		pp_verdict_reason(work, false, "fs-damaged in %u cut%s", damaged, plural(damaged));
 	if (unserializable)
-		pp_verdict_reason(work, false, "unserializable in %u cut%s: a later record survived",
-			unserializable, plural(unserializable));
+		pp_verdict_reason(work, false,
+			"unserializable in %u cut%s: a later record survived", unserializable,
+			plural(unserializable));
 	if (not_asked && work->arm->promise == PP_PROMISE_MEDIA)
 		pp_verdict_reason(work, false, "the kernel did not ask the drive in %u clean cut%s",
 			not_asked, plural(not_asked));
@@ -492,7 +506,8 @@ static void note_control_place(const struct verdict_work *all, struct arm_work *
 
 	(void)all;
 	if (strcmp(key->method, "direct") == 0 && !pp_verdict_shows_cache(key))
-		pp_verdict_reason(work, false, "shows RAM only: not a place that is written in place");
+		pp_verdict_reason(
+			work, false, "shows RAM only: not a place that is written in place");
 }
 
 /* ---- the table ---------------------------------------------------------------------------- */

@@ -19,8 +19,8 @@ static const char usage[] =
 	"\n"
 	"      --criterion C/R  with C % confidence at least R % of cuts lose nothing (95/90)\n"
 	"      --arms N         arms that must be SAFE, one method each (1)\n"
-	"      --controls N     cuts for the controls, all together (what `write` and `direct` need\n"
-	"                       at least, before the arms and once more after them)\n"
+	"      --controls N     cuts for the controls, all together (what `write` and `direct`\n"
+	"                       need at least, before the arms and once more after them)\n"
 	"      --cycle-s S      seconds from cut to cut (60)\n"
 	"      --json           one object\n"
 	"      --help           show this\n";
@@ -50,8 +50,8 @@ static int parse_number(const char *text, uint64_t low, uint64_t high, uint64_t 
 	for (at = text; *at >= '0' && *at <= '9' && value <= high; at++)
 		value = value * 10 + (uint64_t)(*at - '0');
 	if (at == text || *at || value < low || value > high) {
-		fprintf(stderr, "plugpull size: '%s' is not a whole number from %llu to %llu\n", text,
-			(unsigned long long)low, (unsigned long long)high);
+		fprintf(stderr, "plugpull size: '%s' is not a whole number from %llu to %llu\n",
+			text, (unsigned long long)low, (unsigned long long)high);
 		return -1;
 	}
 	*out = value;
@@ -62,9 +62,14 @@ static int parse_number(const char *text, uint64_t low, uint64_t high, uint64_t 
 static int parse(int argc, char **argv, struct size *size)
 {
 	static const struct option options[] = {
-		{ "criterion", required_argument, NULL, 'c' }, { "arms", required_argument, NULL, 'a' },
-		{ "controls", required_argument, NULL, 'k' }, { "cycle-s", required_argument, NULL, 's' },
-		{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 } };
+		{ "criterion", required_argument, NULL, 'c' },
+		{ "arms", required_argument, NULL, 'a' },
+		{ "controls", required_argument, NULL, 'k' },
+		{ "cycle-s", required_argument, NULL, 's' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
 	struct pp_error err;
 	int c, bad = 0;
 
@@ -112,8 +117,8 @@ static void print_text(const struct size *size, uint32_t clean, uint32_t direct)
 	printf("criterion %s: %u clean cuts an arm\n", size->criterion.text, clean);
 	printf("  none lost in %u: at most %.2g %% of cuts lose (95 %% confidence)\n", clean,
 		100.0 * pp_stats_bound_upper(0, clean, 0.95));
-	printf("  the control `direct` must lose in %u of %u cuts, or in enough of more, else the rig "
-		"is too blind\n", direct, direct);
+	printf("  the control `direct` must lose in %u of %u cuts, or in enough of more, else "
+		"the rig is too blind\n", direct, direct);
 	printf("cuts:  %u x %llu arm%s + %llu for controls = %llu\n", clean, arms,
 		arms == 1 ? "" : "s", controls, cuts);
 	printf("hours: %.1f at %llu s a cut; void and unexposed cuts come on top\n",

@@ -120,7 +120,8 @@ double pp_stats_detection_power(double q, uint32_t n)
  */
 static bool run_suffices(const struct pp_criterion *criterion, uint32_t n)
 {
-	unsigned __int128 power = criterion->reliability_ppm, limit = PPM - criterion->confidence_ppm;
+	unsigned __int128 power = criterion->reliability_ppm;
+	unsigned __int128 limit = PPM - criterion->confidence_ppm;
 	uint32_t i;
 
 	if (n > 6)
@@ -206,7 +207,8 @@ int pp_criterion_parse(const char *text, struct pp_criterion *criterion, struct 
 		at = NULL;
 	if (!at || *at)
 		return pp_fail(err, PP_ERR_USAGE,
-			"'%s' is not a criterion: say CONFIDENCE/RELIABILITY in per cent, as in 95/90",
+			"'%s' is not a criterion: say CONFIDENCE/RELIABILITY in per cent, as in "
+			"95/90",
 			text);
 	if (log1p(-(parsed.confidence_ppm / (double)PPM)) <
 		PP_STATS_N_MAX * log(parsed.reliability_ppm / (double)PPM))

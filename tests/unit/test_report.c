@@ -221,6 +221,7 @@ static void test_hostile_names_and_figures_do_not_shift(void **state)
 	text = render(made, false, pp_report_text);
 	check_lines(text);
 	check_columns(text, " INCONCLUSIVE");
+	assert_non_null(strstr(text, "\na_method_of_twenty_three\n   "));
 	assert_non_null(strstr(text, "  * c/l/v/o: 4294967295/4294967295/4294967295/4294967295\n"));
 	free(text);
 	free(made);
