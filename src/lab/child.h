@@ -17,8 +17,8 @@
 pid_t pp_child_start(const char *const argv[], int stdin_fd, const char *log_path,
 	struct pp_error *err);
 
-/* Runs one to its end. out (may be NULL) gets its output, stderr included. An exit status other than 0
- * is an error whose text ends with the last line of the output. */
+/* Runs one to its end. out (may be NULL) gets its output, stderr included. An exit status other
+ * than 0 is an error whose text ends with the last line of the output. */
 int pp_child_run(const char *const argv[], struct pp_buf *out, struct pp_error *err);
 
 #endif

@@ -16,7 +16,7 @@
  * worst that happens to it, and the page cache survives that. */
 static int image_read(void *ctx, void *data, size_t bytes, uint64_t offset)
 {
-	struct pp_drive_file *file = ctx;
+	struct pp_sim_drive_file *file = ctx;
 
 	for (char *at = data; bytes;) {
 		ssize_t n = pread(file->fd, at, bytes, (off_t)offset);
@@ -36,7 +36,7 @@ static int image_read(void *ctx, void *data, size_t bytes, uint64_t offset)
 
 static int image_write(void *ctx, const void *data, size_t bytes, uint64_t offset)
 {
-	struct pp_drive_file *file = ctx;
+	struct pp_sim_drive_file *file = ctx;
 
 	for (const char *at = data; bytes;) {
 		ssize_t n = pwrite(file->fd, at, bytes, (off_t)offset);
@@ -54,12 +54,12 @@ static int image_write(void *ctx, const void *data, size_t bytes, uint64_t offse
 	return 0;
 }
 
-int pp_drive_file_open(struct pp_drive_file *file, const char *image, uint64_t size_bytes,
+int pp_sim_drive_file_open(struct pp_sim_drive_file *file, const char *image, uint64_t size_bytes,
 	struct pp_error *err)
 {
 	struct stat st;
 
-	*file = (struct pp_drive_file){ .medium = { file, image_read, image_write }, .fd = -1 };
+	*file = (struct pp_sim_drive_file){ .medium = { file, image_read, image_write }, .fd = -1 };
 	if (snprintf(file->counters_path, sizeof(file->counters_path), "%s.counters", image)
 	    >= (int)sizeof(file->counters_path))
 		return pp_fail_os(err, ENAMETOOLONG, "cannot name the counters of '%s'", image);
@@ -77,11 +77,11 @@ int pp_drive_file_open(struct pp_drive_file *file, const char *image, uint64_t s
 		return 0;
 	pp_fail_os(err, errno, "cannot make '%s' %" PRIu64 " bytes long", image, file->size_bytes);
 close:
-	pp_drive_file_close(file);
+	pp_sim_drive_file_close(file);
 	return -1;
 }
 
-void pp_drive_file_close(struct pp_drive_file *file)
+void pp_sim_drive_file_close(struct pp_sim_drive_file *file)
 {
 	if (file->fd >= 0)
 		close(file->fd);
@@ -89,7 +89,7 @@ void pp_drive_file_close(struct pp_drive_file *file)
 }
 
 /* Name and place of each counter in the file; one table for both directions. */
-#define COUNTER(name) { #name, offsetof(struct pp_drive_counters, name) }
+#define COUNTER(name) { #name, offsetof(struct pp_sim_drive_counters, name) }
 static const struct {
 	const char *name;
 	size_t place;
@@ -99,7 +99,7 @@ static const struct {
 };
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-static int set_field(struct pp_drive_counters *counters, const char *name, uint64_t value)
+static int set_field(struct pp_sim_drive_counters *counters, const char *name, uint64_t value)
 {
 	if (!strcmp(name, "went_down_in_order")) {
 		counters->went_down_in_order = value;
@@ -113,14 +113,15 @@ static int set_field(struct pp_drive_counters *counters, const char *name, uint6
 	return -1;
 }
 
-int pp_drive_file_load(const struct pp_drive_file *file, struct pp_drive_counters *counters,
+int pp_sim_drive_file_load(const struct pp_sim_drive_file *file,
+	struct pp_sim_drive_counters *counters,
 	struct pp_error *err)
 {
 	struct pp_buf text;
 	char *save = NULL;
 	int rc = 0;
 
-	*counters = (struct pp_drive_counters){ .went_down_in_order = true };
+	*counters = (struct pp_sim_drive_counters){ .went_down_in_order = true };
 	if (access(file->counters_path, F_OK) && errno == ENOENT)
 		return 0;
 	pp_buf_init(&text, 4096);
@@ -142,7 +143,8 @@ int pp_drive_file_load(const struct pp_drive_file *file, struct pp_drive_counter
 	return rc;
 }
 
-int pp_drive_file_save(const struct pp_drive_file *file, const struct pp_drive_counters *counters,
+int pp_sim_drive_file_save(const struct pp_sim_drive_file *file,
+	const struct pp_sim_drive_counters *counters,
 	struct pp_error *err)
 {
 	struct pp_buf text;

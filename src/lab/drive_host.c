@@ -29,7 +29,7 @@ int pp_lab_drive_check(const struct pp_lab_drive *drive, struct pp_error *err)
 	    || drive->serial[strspn(drive->serial, letters)])
 		return pp_fail(err, PP_ERR_USAGE,
 			"'%s' is no serial: letters, digits, '-', '_' and '.' only", drive->serial);
-	if (!pp_drive_behaviour_find(drive->behaviour))
+	if (!pp_sim_drive_behaviour_find(drive->behaviour))
 		return pp_fail(err, PP_ERR_USAGE, "drive '%s' has an unknown behaviour '%s'",
 			drive->serial, drive->behaviour);
 	if (drive->survive_pct > 100)

@@ -13,11 +13,11 @@
 #include "core/buf.h"
 #include "core/error.h"
 
-#define PP_DRIVE_SERIAL_BYTES 64
+#define PP_LAB_SERIAL_BYTES 64
 
 /* What the lab's user says about a drive. */
 struct pp_lab_drive {
-	char serial[PP_DRIVE_SERIAL_BYTES];
+	char serial[PP_LAB_SERIAL_BYTES];
 	char behaviour[32];
 	uint64_t size_bytes, cache_bytes, destage_bytes_per_s;
 	unsigned survive_pct;   /* of the sectors in the cache at a cut */

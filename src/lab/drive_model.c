@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct pp_drive_behaviour behaviours[] = {
+static const struct pp_sim_drive_behaviour behaviours[] = {
 	{ "honest", "FLUSH and FUA return when the data is on the medium", 0 },
 	{ "ignores-flush", "FLUSH returns at once, the cache stays volatile; FUA is honoured",
 		PP_DRIVE_IGNORES_FLUSH },
@@ -28,16 +28,16 @@ static const struct pp_drive_behaviour behaviours[] = {
 		PP_DRIVE_HIDES_CACHE },
 };
 
-const struct pp_drive_behaviour *pp_drive_behaviour_at(size_t i)
+const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_at(size_t i)
 {
 	return i < sizeof(behaviours) / sizeof(behaviours[0]) ? &behaviours[i] : NULL;
 }
 
-const struct pp_drive_behaviour *pp_drive_behaviour_find(const char *name)
+const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_find(const char *name)
 {
-	const struct pp_drive_behaviour *row;
+	const struct pp_sim_drive_behaviour *row;
 
-	for (size_t i = 0; (row = pp_drive_behaviour_at(i)); i++)
+	for (size_t i = 0; (row = pp_sim_drive_behaviour_at(i)); i++)
 		if (!strcmp(row->name, name))
 			return row;
 	return NULL;
@@ -50,10 +50,10 @@ struct slot {
 	uint32_t older, younger; /* by the time it became dirty */
 };
 
-struct pp_drive {
-	struct pp_drive_config config;
-	struct pp_drive_medium medium;
-	struct pp_drive_counters counters, at_power_on;
+struct pp_sim_drive {
+	struct pp_sim_drive_config config;
+	struct pp_sim_drive_medium medium;
+	struct pp_sim_drive_counters counters, at_power_on;
 	bool power;
 
 	struct slot *slots;
@@ -65,7 +65,7 @@ struct pp_drive {
 	int64_t destaged_ns;     /* destaging is accounted up to here */
 	uint64_t credit_bytes;   /* earned, less than a sector */
 	uint64_t random;
-	struct pp_drive_write *in_progress;
+	struct pp_sim_drive_write *in_progress;
 };
 
 /* splitmix64 (Steele, Lea, Flood 2014): any seed is a good one, also 0, 1, 2. */
@@ -83,19 +83,19 @@ static uint64_t below(uint64_t *state, uint64_t limit)
 	return (uint64_t)((unsigned __int128)draw(state) * limit >> 64);
 }
 
-static uint32_t *chain_of(struct pp_drive *d, uint64_t sector)
+static uint32_t *chain_of(struct pp_sim_drive *d, uint64_t sector)
 {
 	uint64_t mixed = sector;
 
 	return &d->heads[draw(&mixed) & d->head_mask];
 }
 
-static unsigned char *slot_data(struct pp_drive *d, uint32_t number)
+static unsigned char *slot_data(struct pp_sim_drive *d, uint32_t number)
 {
 	return d->data + (size_t)(number - 1) * PP_DRIVE_SECTOR_BYTES;
 }
 
-static uint32_t find(struct pp_drive *d, uint64_t sector)
+static uint32_t find(struct pp_sim_drive *d, uint64_t sector)
 {
 	uint32_t n = *chain_of(d, sector);
 
@@ -105,7 +105,7 @@ static uint32_t find(struct pp_drive *d, uint64_t sector)
 }
 
 /* Points at other slots what refers to slot `from`: its chain, its older and younger neighbour. */
-static void redirect(struct pp_drive *d, uint32_t from, uint32_t chain_to, uint32_t older_to,
+static void redirect(struct pp_sim_drive *d, uint32_t from, uint32_t chain_to, uint32_t older_to,
 	uint32_t younger_to)
 {
 	struct slot *s = &d->slots[from - 1];
@@ -118,7 +118,7 @@ static void redirect(struct pp_drive *d, uint32_t from, uint32_t chain_to, uint3
 	*(s->younger ? &d->slots[s->younger - 1].older : &d->youngest) = younger_to;
 }
 
-static void drop(struct pp_drive *d, uint32_t n)
+static void drop(struct pp_sim_drive *d, uint32_t n)
 {
 	struct slot *s = &d->slots[n - 1];
 	uint32_t last = d->used--;
@@ -131,7 +131,7 @@ static void drop(struct pp_drive *d, uint32_t n)
 	memcpy(slot_data(d, n), slot_data(d, last), PP_DRIVE_SECTOR_BYTES);
 }
 
-static void add(struct pp_drive *d, uint64_t sector, const void *data)
+static void add(struct pp_sim_drive *d, uint64_t sector, const void *data)
 {
 	uint32_t n = ++d->used, *head = chain_of(d, sector);
 
@@ -143,13 +143,13 @@ static void add(struct pp_drive *d, uint64_t sector, const void *data)
 }
 
 /* A sector reaches the medium. */
-static int persist(struct pp_drive *d, uint64_t sector, const void *data)
+static int persist(struct pp_sim_drive *d, uint64_t sector, const void *data)
 {
 	return d->medium.write(d->medium.ctx, data, PP_DRIVE_SECTOR_BYTES,
 		sector * PP_DRIVE_SECTOR_BYTES);
 }
 
-static int destage_one(struct pp_drive *d)
+static int destage_one(struct pp_sim_drive *d)
 {
 	uint32_t n = d->config.order == PP_DRIVE_RANDOM ? 1 + below(&d->random, d->used) : d->oldest;
 
@@ -159,7 +159,7 @@ static int destage_one(struct pp_drive *d)
 	return 0;
 }
 
-static int destage_all(struct pp_drive *d)
+static int destage_all(struct pp_sim_drive *d)
 {
 	while (d->used)
 		if (destage_one(d))
@@ -167,7 +167,7 @@ static int destage_all(struct pp_drive *d)
 	return 0;
 }
 
-int pp_drive_tick(struct pp_drive *d, int64_t now_ns)
+int pp_sim_drive_tick(struct pp_sim_drive *d, int64_t now_ns)
 {
 	int64_t passed_ns = now_ns - d->destaged_ns;
 	unsigned __int128 earned;
@@ -194,7 +194,7 @@ int pp_drive_tick(struct pp_drive *d, int64_t now_ns)
 }
 
 /* A completed sector, into the cache or straight to the medium. */
-static int take(struct pp_drive *d, uint64_t sector, const void *data, bool through)
+static int take(struct pp_sim_drive *d, uint64_t sector, const void *data, bool through)
 {
 	uint32_t n = find(d, sector);
 
@@ -215,7 +215,7 @@ static int take(struct pp_drive *d, uint64_t sector, const void *data, bool thro
 	return 0;
 }
 
-static int admit(struct pp_drive *d, int64_t now_ns, size_t bytes, uint64_t offset)
+static int admit(struct pp_sim_drive *d, int64_t now_ns, size_t bytes, uint64_t offset)
 {
 	if (!d->power) {
 		errno = EIO;
@@ -226,10 +226,11 @@ static int admit(struct pp_drive *d, int64_t now_ns, size_t bytes, uint64_t offs
 		errno = EINVAL;
 		return -1;
 	}
-	return pp_drive_tick(d, now_ns);
+	return pp_sim_drive_tick(d, now_ns);
 }
 
-int pp_drive_read(struct pp_drive *d, int64_t now_ns, void *data, size_t bytes, uint64_t offset)
+int pp_sim_drive_read(struct pp_sim_drive *d, int64_t now_ns, void *data, size_t bytes,
+	uint64_t offset)
 {
 	if (admit(d, now_ns, bytes, offset))
 		return -1;
@@ -245,7 +246,7 @@ int pp_drive_read(struct pp_drive *d, int64_t now_ns, void *data, size_t bytes, 
 	return 0;
 }
 
-int pp_drive_submit(struct pp_drive *d, int64_t now_ns, struct pp_drive_write *write)
+int pp_sim_drive_submit(struct pp_sim_drive *d, int64_t now_ns, struct pp_sim_drive_write *write)
 {
 	write->pending = false;
 	if (admit(d, now_ns, write->bytes, write->offset))
@@ -258,9 +259,9 @@ int pp_drive_submit(struct pp_drive *d, int64_t now_ns, struct pp_drive_write *w
 	return 0;
 }
 
-int pp_drive_complete(struct pp_drive *d, int64_t now_ns, struct pp_drive_write *write)
+int pp_sim_drive_complete(struct pp_sim_drive *d, int64_t now_ns, struct pp_sim_drive_write *write)
 {
-	struct pp_drive_write **link = &d->in_progress;
+	struct pp_sim_drive_write **link = &d->in_progress;
 	bool through = write->fua && !(d->config.behaviour->flags & PP_DRIVE_IGNORES_FUA);
 
 	if (!write->pending) {
@@ -271,7 +272,7 @@ int pp_drive_complete(struct pp_drive *d, int64_t now_ns, struct pp_drive_write 
 		link = &(*link)->next;
 	*link = write->next;
 	write->pending = false;
-	if (pp_drive_tick(d, now_ns))
+	if (pp_sim_drive_tick(d, now_ns))
 		return -1;
 	for (size_t at = 0; at < write->bytes; at += PP_DRIVE_SECTOR_BYTES)
 		if (take(d, (write->offset + at) / PP_DRIVE_SECTOR_BYTES,
@@ -280,17 +281,18 @@ int pp_drive_complete(struct pp_drive *d, int64_t now_ns, struct pp_drive_write 
 	return 0;
 }
 
-int pp_drive_write(struct pp_drive *d, int64_t now_ns, const void *data, size_t bytes,
+int pp_sim_drive_write(struct pp_sim_drive *d, int64_t now_ns, const void *data, size_t bytes,
 	uint64_t offset, bool fua)
 {
-	struct pp_drive_write write = { .data = data, .bytes = bytes, .offset = offset, .fua = fua };
+	struct pp_sim_drive_write write = { .data = data, .bytes = bytes, .offset = offset,
+		.fua = fua };
 
-	if (pp_drive_submit(d, now_ns, &write))
+	if (pp_sim_drive_submit(d, now_ns, &write))
 		return -1;
-	return pp_drive_complete(d, now_ns, &write);
+	return pp_sim_drive_complete(d, now_ns, &write);
 }
 
-int pp_drive_flush(struct pp_drive *d, int64_t now_ns)
+int pp_sim_drive_flush(struct pp_sim_drive *d, int64_t now_ns)
 {
 	if (admit(d, now_ns, 0, 0))
 		return -1;
@@ -300,7 +302,7 @@ int pp_drive_flush(struct pp_drive *d, int64_t now_ns)
 	return destage_all(d);
 }
 
-void pp_drive_power_on(struct pp_drive *d, int64_t now_ns)
+void pp_sim_drive_power_on(struct pp_sim_drive *d, int64_t now_ns)
 {
 	if (d->power)
 		return;
@@ -313,7 +315,7 @@ void pp_drive_power_on(struct pp_drive *d, int64_t now_ns)
 	d->credit_bytes = 0;
 }
 
-static void lose_power(struct pp_drive *d)
+static void lose_power(struct pp_sim_drive *d)
 {
 	memset(d->heads, 0, ((size_t)d->head_mask + 1) * sizeof(*d->heads));
 	d->used = d->oldest = d->youngest = 0;
@@ -322,7 +324,7 @@ static void lose_power(struct pp_drive *d)
 	d->power = false;
 }
 
-int pp_drive_power_off(struct pp_drive *d, int64_t now_ns)
+int pp_sim_drive_power_off(struct pp_sim_drive *d, int64_t now_ns)
 {
 	(void)now_ns;
 	if (!d->power)
@@ -336,9 +338,9 @@ int pp_drive_power_off(struct pp_drive *d, int64_t now_ns)
 
 /* Draws for every sector of the writes that were under way. What is drawn goes to the medium
  * after the cache, being the younger. */
-static int tear(struct pp_drive *d, unsigned survive_pct, uint64_t *random)
+static int tear(struct pp_sim_drive *d, unsigned survive_pct, uint64_t *random)
 {
-	for (struct pp_drive_write *w = d->in_progress; w; w = w->next)
+	for (struct pp_sim_drive_write *w = d->in_progress; w; w = w->next)
 		for (size_t at = 0; at < w->bytes; at += PP_DRIVE_SECTOR_BYTES)
 			if (below(random, 100) < survive_pct
 			    && persist(d, (w->offset + at) / PP_DRIVE_SECTOR_BYTES,
@@ -347,14 +349,14 @@ static int tear(struct pp_drive *d, unsigned survive_pct, uint64_t *random)
 	return 0;
 }
 
-int pp_drive_cut(struct pp_drive *d, int64_t now_ns, unsigned survive_pct, uint64_t seed)
+int pp_sim_drive_cut(struct pp_sim_drive *d, int64_t now_ns, unsigned survive_pct, uint64_t seed)
 {
 	bool keeps = d->config.behaviour->flags & PP_DRIVE_PROTECTED;
 	int rc = 0;
 
 	if (!d->power)
 		return 0;
-	rc = pp_drive_tick(d, now_ns);
+	rc = pp_sim_drive_tick(d, now_ns);
 	for (uint32_t n = d->oldest; n && !rc; n = d->slots[n - 1].younger)
 		if (keeps || below(&seed, 100) < survive_pct)
 			rc = persist(d, d->slots[n - 1].sector, slot_data(d, n));
@@ -364,12 +366,12 @@ int pp_drive_cut(struct pp_drive *d, int64_t now_ns, unsigned survive_pct, uint6
 	return rc;
 }
 
-struct pp_drive *pp_drive_new(const struct pp_drive_config *config,
-	const struct pp_drive_medium *medium, const struct pp_drive_counters *counters,
+struct pp_sim_drive *pp_sim_drive_new(const struct pp_sim_drive_config *config,
+	const struct pp_sim_drive_medium *medium, const struct pp_sim_drive_counters *counters,
 	struct pp_error *err)
 {
 	uint64_t capacity = config->cache_bytes / PP_DRIVE_SECTOR_BYTES;
-	struct pp_drive *d;
+	struct pp_sim_drive *d;
 
 	if (!config->size_bytes || config->size_bytes % PP_DRIVE_SECTOR_BYTES) {
 		pp_fail(err, PP_ERR_USAGE, "a drive's size must be a multiple of 512 bytes, not %llu",
@@ -384,7 +386,7 @@ struct pp_drive *pp_drive_new(const struct pp_drive_config *config,
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		goto no_memory;
-	*d = (struct pp_drive){ .config = *config, .medium = *medium, .random = config->seed,
+	*d = (struct pp_sim_drive){ .config = *config, .medium = *medium, .random = config->seed,
 		.capacity = (uint32_t)capacity, .head_mask = 1,
 		.counters = { .went_down_in_order = true } };
 	if (counters)
@@ -397,12 +399,12 @@ struct pp_drive *pp_drive_new(const struct pp_drive_config *config,
 	if (d->slots && d->data && d->heads)
 		return d;
 no_memory:
-	pp_drive_free(d);
+	pp_sim_drive_free(d);
 	pp_fail_os(err, ENOMEM, "cannot make a simulated drive");
 	return NULL;
 }
 
-void pp_drive_free(struct pp_drive *d)
+void pp_sim_drive_free(struct pp_sim_drive *d)
 {
 	if (!d)
 		return;
@@ -412,34 +414,36 @@ void pp_drive_free(struct pp_drive *d)
 	free(d);
 }
 
-void pp_drive_set_behaviour(struct pp_drive *d, const struct pp_drive_behaviour *behaviour)
+void pp_sim_drive_set_behaviour(struct pp_sim_drive *d,
+	const struct pp_sim_drive_behaviour *behaviour)
 {
 	d->config.behaviour = behaviour;
 }
 
-const struct pp_drive_behaviour *pp_drive_behaviour_of(const struct pp_drive *d)
+const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_of(const struct pp_sim_drive *d)
 {
 	return d->config.behaviour;
 }
 
-bool pp_drive_has_power(const struct pp_drive *d)
+bool pp_sim_drive_has_power(const struct pp_sim_drive *d)
 {
 	return d->power;
 }
 
-uint64_t pp_drive_size_bytes(const struct pp_drive *d)
+uint64_t pp_sim_drive_size_bytes(const struct pp_sim_drive *d)
 {
 	return d->config.size_bytes;
 }
 
-uint64_t pp_drive_dirty_bytes(const struct pp_drive *d)
+uint64_t pp_sim_drive_dirty_bytes(const struct pp_sim_drive *d)
 {
 	return (uint64_t)d->used * PP_DRIVE_SECTOR_BYTES;
 }
 
-struct pp_drive_counters pp_drive_counters_of(const struct pp_drive *d, bool since_power_on)
+struct pp_sim_drive_counters pp_sim_drive_counters_of(const struct pp_sim_drive *d,
+	bool since_power_on)
 {
-	struct pp_drive_counters c = d->counters;
+	struct pp_sim_drive_counters c = d->counters;
 
 	if (since_power_on) {
 		c.reads -= d->at_power_on.reads;

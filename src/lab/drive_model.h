@@ -30,7 +30,7 @@
 
 /* What keeps its content without power. Offsets and sizes are multiples of a sector.
  * read and write return 0, or -1 with errno. */
-struct pp_drive_medium {
+struct pp_sim_drive_medium {
 	void *ctx;
 	int (*read)(void *ctx, void *data, size_t bytes, uint64_t offset);
 	int (*write)(void *ctx, const void *data, size_t bytes, uint64_t offset);
@@ -43,34 +43,34 @@ enum {
 	PP_DRIVE_PROTECTED     = 1 << 3, /* power-loss protection: what completed survives */
 };
 
-struct pp_drive_behaviour {
+struct pp_sim_drive_behaviour {
 	const char *name;
 	const char *physics; /* one line for people */
 	unsigned flags;
 };
 
 /* The row of that very name, or NULL. */
-const struct pp_drive_behaviour *pp_drive_behaviour_find(const char *name);
+const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_find(const char *name);
 /* Row i, or NULL past the last. */
-const struct pp_drive_behaviour *pp_drive_behaviour_at(size_t i);
+const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_at(size_t i);
 
-enum pp_drive_order {
+enum pp_sim_drive_order {
 	PP_DRIVE_OLDEST_FIRST, /* the sector that has been dirty longest */
 	PP_DRIVE_RANDOM,       /* a seeded draw: what a drive with many channels does to order */
 };
 
-struct pp_drive_config {
-	const struct pp_drive_behaviour *behaviour;
+struct pp_sim_drive_config {
+	const struct pp_sim_drive_behaviour *behaviour;
 	uint64_t size_bytes;              /* a multiple of a sector */
 	uint64_t cache_bytes;             /* at least one sector */
 	uint64_t destage_bytes_per_s;     /* 0: only a full cache destages */
-	enum pp_drive_order order;
+	enum pp_sim_drive_order order;
 	uint64_t seed;                    /* of the destaging order */
 };
 
 /* Persistent over power cycles where the owner keeps them (drive_file.h). As in NVMe, both power
  * counters move when the drive comes up: it then finds how it had gone down. */
-struct pp_drive_counters {
+struct pp_sim_drive_counters {
 	uint64_t power_cycles;
 	uint64_t unsafe_shutdowns;
 	bool went_down_in_order; /* what the next power-on will find; true for a new drive */
@@ -81,54 +81,60 @@ struct pp_drive_counters {
 	uint64_t flushes;
 };
 
-struct pp_drive;
+struct pp_sim_drive;
 
 /* A write in progress: the caller's memory, which has to stay until complete or cut. */
-struct pp_drive_write {
+struct pp_sim_drive_write {
 	const void *data;
 	size_t bytes;
 	uint64_t offset;
 	bool fua;
 	bool pending;                 /* submitted, neither completed nor cut */
-	struct pp_drive_write *next;
+	struct pp_sim_drive_write *next;
 };
 
-/* The drive starts without power. NULL on failure. counters (may be NULL: a new drive) is copied. */
-struct pp_drive *pp_drive_new(const struct pp_drive_config *config,
-	const struct pp_drive_medium *medium, const struct pp_drive_counters *counters,
+/* The drive starts without power. NULL on failure. counters is copied; NULL: a new drive. */
+struct pp_sim_drive *pp_sim_drive_new(const struct pp_sim_drive_config *config,
+	const struct pp_sim_drive_medium *medium, const struct pp_sim_drive_counters *counters,
 	struct pp_error *err);
 /* Frees memory only; what the cache held is gone, as without power. NULL is fine. */
-void pp_drive_free(struct pp_drive *drive);
+void pp_sim_drive_free(struct pp_sim_drive *drive);
 
-void pp_drive_power_on(struct pp_drive *drive, int64_t now_ns);
+void pp_sim_drive_power_on(struct pp_sim_drive *drive, int64_t now_ns);
 /* Orderly: the cache reaches the medium, then no power. Returns 0, or -1 with errno. */
-int pp_drive_power_off(struct pp_drive *drive, int64_t now_ns);
+int pp_sim_drive_power_off(struct pp_sim_drive *drive, int64_t now_ns);
 /* Power loss: every dirty sector, and every sector of a write in progress, survives with
  * survive_pct percent probability drawn from seed; then no power. A protected drive keeps all that
  * completed. Returns 0, or -1 with errno. */
-int pp_drive_cut(struct pp_drive *drive, int64_t now_ns, unsigned survive_pct, uint64_t seed);
+int pp_sim_drive_cut(struct pp_sim_drive *drive, int64_t now_ns, unsigned survive_pct,
+	uint64_t seed);
 
 /* Requests. They return 0, or -1 with errno: EIO without power, EINVAL off the grid or past the
  * end, else the medium's. Each does the destaging that was due by now_ns first. */
-int pp_drive_read(struct pp_drive *drive, int64_t now_ns, void *data, size_t bytes, uint64_t offset);
-int pp_drive_submit(struct pp_drive *drive, int64_t now_ns, struct pp_drive_write *write);
+int pp_sim_drive_read(struct pp_sim_drive *drive, int64_t now_ns, void *data, size_t bytes,
+	uint64_t offset);
+int pp_sim_drive_submit(struct pp_sim_drive *drive, int64_t now_ns,
+	struct pp_sim_drive_write *write);
 /* -1 with EIO too if a cut has taken the write since. */
-int pp_drive_complete(struct pp_drive *drive, int64_t now_ns, struct pp_drive_write *write);
+int pp_sim_drive_complete(struct pp_sim_drive *drive, int64_t now_ns,
+	struct pp_sim_drive_write *write);
 /* Submit and complete in one. */
-int pp_drive_write(struct pp_drive *drive, int64_t now_ns, const void *data, size_t bytes,
+int pp_sim_drive_write(struct pp_sim_drive *drive, int64_t now_ns, const void *data, size_t bytes,
 	uint64_t offset, bool fua);
-int pp_drive_flush(struct pp_drive *drive, int64_t now_ns);
+int pp_sim_drive_flush(struct pp_sim_drive *drive, int64_t now_ns);
 /* Only the destaging that is due. */
-int pp_drive_tick(struct pp_drive *drive, int64_t now_ns);
+int pp_sim_drive_tick(struct pp_sim_drive *drive, int64_t now_ns);
 
 /* A drive that begins to lie, or stops. The cache keeps its content. */
-void pp_drive_set_behaviour(struct pp_drive *drive, const struct pp_drive_behaviour *behaviour);
-const struct pp_drive_behaviour *pp_drive_behaviour_of(const struct pp_drive *drive);
+void pp_sim_drive_set_behaviour(struct pp_sim_drive *drive,
+	const struct pp_sim_drive_behaviour *behaviour);
+const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_of(const struct pp_sim_drive *drive);
 
-bool pp_drive_has_power(const struct pp_drive *drive);
-uint64_t pp_drive_size_bytes(const struct pp_drive *drive);
-uint64_t pp_drive_dirty_bytes(const struct pp_drive *drive);
+bool pp_sim_drive_has_power(const struct pp_sim_drive *drive);
+uint64_t pp_sim_drive_size_bytes(const struct pp_sim_drive *drive);
+uint64_t pp_sim_drive_dirty_bytes(const struct pp_sim_drive *drive);
 /* since_power_on: requests since then only (the two power counters are always of all time). */
-struct pp_drive_counters pp_drive_counters_of(const struct pp_drive *drive, bool since_power_on);
+struct pp_sim_drive_counters pp_sim_drive_counters_of(const struct pp_sim_drive *drive,
+	bool since_power_on);
 
 #endif

@@ -76,6 +76,7 @@ static const char fetch_script[] =
 	"abi=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null |\n"
 	"	sed -n 's/^ *Depends: linux-image-\\([^ ]*\\)$/\\1/p' | head -n 1)\n"
 	"[ -n \"$abi\" ] || { echo 'apt-cache knows no linux-image-cloud-amd64'; exit 1; }\n"
+	"top=\"$1\"; while [ ! -e \"$(dirname \"$top\")\" ]; do top=$(dirname \"$top\"); done\n"
 	"mkdir -p \"$1\"; new=$(mktemp -d \"$1/new.XXXXXX\")\n"
 	"trap 'rm -rf \"$new\"' EXIT; trap 'exit 1' INT TERM HUP\n"
 	"cd \"$new\"\n"
@@ -86,8 +87,8 @@ static const char fetch_script[] =
 	"mv x/boot/vmlinuz-* k/vmlinuz\n"
 	"if [ -d x/usr/lib/modules ]; then mv x/usr/lib/modules k/lib/; else mv x/lib/modules k/lib/; fi\n"
 	"depmod -b k \"$abi\"\n"
-	"[ -z \"$2\" ] || chown -R \"$2\" k \"$1\"\n"
-	"[ -e \"$1/kernel-$abi\" ] || mv k \"$1/kernel-$abi\"\n";
+	"[ -e \"$1/kernel-$abi\" ] || mv k \"$1/kernel-$abi\"\n"
+	"[ -z \"$2\" ] || chown -R \"$2\" \"$top\"\n";
 
 static int fetch(const char *cache, struct pp_error *err)
 {
@@ -368,7 +369,7 @@ static int add_modules(struct image *image, const struct pp_guest_kernel *kernel
 					file_systems[i].modules[0]);
 		}
 	if (!rc) {
-		add_text(image, GUEST_MODULES + 1, &load);
+		add_text(image, &GUEST_MODULES[1], &load);
 		snprintf(path, sizeof(path), "lib/modules/%s/modules.dep", kernel->release);
 		add_text(image, path, &own_deps);
 		snprintf(path, sizeof(path), "lib/modules/%s/modules.alias", kernel->release);
@@ -384,7 +385,8 @@ static int add_modules(struct image *image, const struct pp_guest_kernel *kernel
 int pp_guest_image_build(struct pp_buf *archive, const struct pp_guest_kernel *kernel,
 	const char *guest_tool, const char *dut, struct pp_error *err)
 {
-	static const char *const folders[] = { "dev", "proc", "sys", "tmp", "run", "mnt", "root", "etc" };
+	static const char *const folders[] = { "dev", "proc", "sys", "tmp", "run", "mnt", "root",
+		"etc" };
 	static const char *const names[] = { "sbin/poweroff", "sbin/reboot", "sbin/smartctl" };
 	static const char *const programs[] = { "mke2fs", "e2fsck", "blockdev", "dd", "mkfs.xfs",
 		"xfs_repair", "mkfs.btrfs", "btrfs" };

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,6 +259,10 @@ int guest_shut_down(int reboot_command)
 	int rc;
 
 	sync();
+	/* As any init does: what is still open cannot be unmounted. Spares us and init. */
+	kill(-1, SIGTERM);
+	pp_clock_sleep_ms(100);
+	kill(-1, SIGKILL);
 	while (!(rc = unmount_one()))
 		;
 	sync();

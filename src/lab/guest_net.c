@@ -2,7 +2,7 @@
  *
  * Network and nbd in the guest. Debian's nbd-client needs GnuTLS and cannot give a device an
  * identity, so this speaks for itself: the NBD handshake (github.com/NetworkBlockDevice/nbd,
- * doc/proto.md, fixed newstyle, NBD_OPT_GO), then generic netlink to the kernel (linux/nbd-netlink.h).
+ * doc/proto.md, fixed newstyle, NBD_OPT_GO), then generic netlink (linux/nbd-netlink.h).
  */
 #include "guest.h"
 
@@ -196,7 +196,8 @@ static void begin(struct message *m, int family, int command)
 }
 
 /* Sends, then reads up to the acknowledgement. A reply that comes before it is handed to `see`. */
-static int transact(int fd, struct message *m, void (*see)(const struct message *, void *), void *ctx)
+static int transact(int fd, struct message *m, void (*see)(const struct message *, void *),
+	void *ctx)
 {
 	char data[4096] __attribute__((aligned(8)));
 

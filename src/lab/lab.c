@@ -97,7 +97,7 @@ static void do_state(struct pp_lab *lab, const char *rest, struct pp_buf *out)
 
 static void do_drive(struct pp_lab *lab, const char *rest, struct pp_buf *out)
 {
-	char serial[PP_DRIVE_SERIAL_BYTES];
+	char serial[PP_LAB_SERIAL_BYTES];
 	struct pp_error err = { 0 };
 	size_t start = out->bytes;
 	int n = 0;
@@ -143,7 +143,7 @@ static const struct pp_lab_drive *configured(const struct pp_lab *lab, const cha
 
 static void do_swap(struct pp_lab *lab, const char *rest, struct pp_buf *out)
 {
-	char serial[PP_DRIVE_SERIAL_BYTES], new_serial[PP_DRIVE_SERIAL_BYTES];
+	char serial[PP_LAB_SERIAL_BYTES], new_serial[PP_LAB_SERIAL_BYTES];
 	const struct pp_lab_drive *old = NULL;
 	struct pp_lab_drive drive;
 	struct pp_error err = { 0 };
@@ -308,8 +308,8 @@ int pp_lab_find_part(const char *name, char *out, size_t bytes, struct pp_error 
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
 		if (pp_text_format(out, bytes, "%s%s%s", self, folders[i], name) && !access(out, R_OK))
 			return 0;
-	return pp_fail(err, PP_ERR_SYSTEM, "cannot find '%s' beside this program or in '%s../lib/plugpull'",
-		name, self);
+	return pp_fail(err, PP_ERR_SYSTEM, "cannot find '%s' beside this program or in"
+		" '%s../lib/plugpull'", name, self);
 }
 
 /* ---- open and close --------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
  *
  * Control: a unix stream socket, one command a line, one line of JSON back:
  *   stat                  state and counters (ground truth for tests)
- *   cut PCT SEED          power loss, see pp_drive_cut(); all later I/O fails
+ *   cut PCT SEED          power loss, see pp_sim_drive_cut(); all later I/O fails
  *   orderly               the cache reaches the image; all later I/O fails
  *   behaviour NAME        begins to lie, or stops
  *
@@ -43,8 +43,8 @@ static struct {
 	.destage_bytes_per_s = 4 << 20 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pp_drive *drive;
-static struct pp_drive_file file;
+static struct pp_sim_drive *drive;
+static struct pp_sim_drive_file file;
 static int control_fd = -1;
 
 static int complain(const struct pp_error *err)
@@ -85,7 +85,7 @@ static int drive_config(const char *key, const char *value)
 	if (!strcmp(key, "latency_us"))
 		return nbdkit_parse_uint64_t("latency_us", value, &settings.latency_us);
 	if (!strcmp(key, "behaviour")) {
-		const struct pp_drive_behaviour *row = pp_drive_behaviour_find(value);
+		const struct pp_sim_drive_behaviour *row = pp_sim_drive_behaviour_find(value);
 
 		settings.behaviour = row ? row->name : NULL;
 		if (!row)
@@ -119,30 +119,31 @@ static int drive_config_complete(void)
 /* Power-on. Before the fork, so that a bad image stops nbdkit with a message. */
 static int drive_get_ready(void)
 {
-	struct pp_drive_config config = { .behaviour = pp_drive_behaviour_find(settings.behaviour),
+	struct pp_sim_drive_config config = {
+		.behaviour = pp_sim_drive_behaviour_find(settings.behaviour),
 		.cache_bytes = settings.cache_bytes, .seed = settings.seed,
 		.destage_bytes_per_s = settings.destage_bytes_per_s,
 		.order = settings.order[0] == 'o' ? PP_DRIVE_OLDEST_FIRST : PP_DRIVE_RANDOM };
-	struct pp_drive_counters counters;
+	struct pp_sim_drive_counters counters;
 	struct pp_error err = { 0 };
 
-	if (pp_drive_file_open(&file, settings.image, settings.size_bytes, &err)
-	    || pp_drive_file_load(&file, &counters, &err))
+	if (pp_sim_drive_file_open(&file, settings.image, settings.size_bytes, &err)
+	    || pp_sim_drive_file_load(&file, &counters, &err))
 		return complain(&err);
 	config.size_bytes = file.size_bytes;
-	drive = pp_drive_new(&config, &file.medium, &counters, &err);
+	drive = pp_sim_drive_new(&config, &file.medium, &counters, &err);
 	if (!drive)
 		return complain(&err);
-	pp_drive_power_on(drive, pp_clock_mono_ns());
-	counters = pp_drive_counters_of(drive, false);
-	if (pp_drive_file_save(&file, &counters, &err))
+	pp_sim_drive_power_on(drive, pp_clock_mono_ns());
+	counters = pp_sim_drive_counters_of(drive, false);
+	if (pp_sim_drive_file_save(&file, &counters, &err))
 		return complain(&err);
 	return 0;
 }
 
 /* ---- control ---------------------------------------------------------------------------- */
 
-static void add_counters(struct pp_buf *out, const char *key, const struct pp_drive_counters *c)
+static void add_counters(struct pp_buf *out, const char *key, const struct pp_sim_drive_counters *c)
 {
 	pp_buf_addf(out, ", \"%s\": {\"reads\": %" PRIu64 ", \"writes\": %" PRIu64
 		", \"fua_writes\": %" PRIu64 ", \"flushes\": %" PRIu64 "}", key, c->reads, c->writes,
@@ -151,14 +152,14 @@ static void add_counters(struct pp_buf *out, const char *key, const struct pp_dr
 
 static void say_state(struct pp_buf *out)
 {
-	struct pp_drive_counters all = pp_drive_counters_of(drive, false);
-	struct pp_drive_counters now = pp_drive_counters_of(drive, true);
+	struct pp_sim_drive_counters all = pp_sim_drive_counters_of(drive, false);
+	struct pp_sim_drive_counters now = pp_sim_drive_counters_of(drive, true);
 
 	pp_buf_addf(out, "{\"ok\": true, \"power\": %s, \"behaviour\": \"%s\", \"size_bytes\": %" PRIu64
 		", \"dirty_bytes\": %" PRIu64 ", \"power_cycles\": %" PRIu64
-		", \"unsafe_shutdowns\": %" PRIu64, pp_drive_has_power(drive) ? "true" : "false",
-		pp_drive_behaviour_of(drive)->name, pp_drive_size_bytes(drive),
-		pp_drive_dirty_bytes(drive), all.power_cycles, all.unsafe_shutdowns);
+		", \"unsafe_shutdowns\": %" PRIu64, pp_sim_drive_has_power(drive) ? "true" : "false",
+		pp_sim_drive_behaviour_of(drive)->name, pp_sim_drive_size_bytes(drive),
+		pp_sim_drive_dirty_bytes(drive), all.power_cycles, all.unsafe_shutdowns);
 	add_counters(out, "since_power_on", &now);
 	add_counters(out, "total", &all);
 	pp_buf_addf(out, "}\n");
@@ -173,19 +174,20 @@ static void say_refusal(struct pp_buf *out, const char *why)
 static void go_down(struct pp_buf *out, bool orderly, unsigned pct, uint64_t seed)
 {
 	int64_t now_ns = pp_clock_mono_ns();
-	struct pp_drive_counters counters;
+	struct pp_sim_drive_counters counters;
 	struct pp_error err = { 0 };
 	struct pp_buf before;
 	int rc;
 
 	pp_buf_init(&before, 4096);
 	say_state(&before);
-	rc = orderly ? pp_drive_power_off(drive, now_ns) : pp_drive_cut(drive, now_ns, pct, seed);
+	rc = orderly ? pp_sim_drive_power_off(drive, now_ns) : pp_sim_drive_cut(drive, now_ns, pct,
+		seed);
 	if (rc) {
 		say_refusal(out, strerror(errno));
 	} else {
-		counters = pp_drive_counters_of(drive, false);
-		if (pp_drive_file_save(&file, &counters, &err))
+		counters = pp_sim_drive_counters_of(drive, false);
+		if (pp_sim_drive_file_save(&file, &counters, &err))
 			say_refusal(out, "cannot save the counters");
 		else
 			pp_buf_add(out, before.data, before.bytes);
@@ -195,7 +197,7 @@ static void go_down(struct pp_buf *out, bool orderly, unsigned pct, uint64_t see
 
 static void obey(const char *line, struct pp_buf *out)
 {
-	const struct pp_drive_behaviour *row;
+	const struct pp_sim_drive_behaviour *row;
 	uint64_t seed;
 	unsigned pct;
 	char end;
@@ -207,9 +209,9 @@ static void obey(const char *line, struct pp_buf *out)
 	} else if (sscanf(line, "cut %u %" SCNu64 "%c", &pct, &seed, &end) == 2 && pct <= 100) {
 		go_down(out, false, pct, seed);
 	} else if (!strncmp(line, "behaviour ", 10)) {
-		row = pp_drive_behaviour_find(line + 10);
+		row = pp_sim_drive_behaviour_find(line + 10);
 		if (row) {
-			pp_drive_set_behaviour(drive, row);
+			pp_sim_drive_set_behaviour(drive, row);
 			say_state(out);
 		} else {
 			say_refusal(out, "unknown behaviour");
@@ -269,7 +271,7 @@ static void *destage_thread(void *unused)
 	for (;;) {
 		pp_clock_sleep_ms(DESTAGE_STEP_MS);
 		pthread_mutex_lock(&lock);
-		if (pp_drive_tick(drive, pp_clock_mono_ns()))
+		if (pp_sim_drive_tick(drive, pp_clock_mono_ns()))
 			nbdkit_error("cannot destage: %s", strerror(errno));
 		pthread_mutex_unlock(&lock);
 	}
@@ -321,7 +323,7 @@ static void *drive_open(int readonly)
 static int64_t drive_get_size(void *handle)
 {
 	(void)handle;
-	return (int64_t)pp_drive_size_bytes(drive);
+	return (int64_t)pp_sim_drive_size_bytes(drive);
 }
 
 static bool says_write_back(void)
@@ -329,7 +331,7 @@ static bool says_write_back(void)
 	bool hides;
 
 	pthread_mutex_lock(&lock);
-	hides = pp_drive_behaviour_of(drive)->flags & PP_DRIVE_HIDES_CACHE;
+	hides = pp_sim_drive_behaviour_of(drive)->flags & PP_DRIVE_HIDES_CACHE;
 	pthread_mutex_unlock(&lock);
 	return !hides;
 }
@@ -376,26 +378,26 @@ static int drive_pread(void *handle, void *data, uint32_t bytes, uint64_t offset
 	(void)handle;
 	(void)flags;
 	pthread_mutex_lock(&lock);
-	return finish(pp_drive_read(drive, pp_clock_mono_ns(), data, bytes, offset));
+	return finish(pp_sim_drive_read(drive, pp_clock_mono_ns(), data, bytes, offset));
 }
 
 static int drive_pwrite(void *handle, const void *data, uint32_t bytes, uint64_t offset,
 	uint32_t flags)
 {
-	struct pp_drive_write write = { .data = data, .bytes = bytes, .offset = offset,
+	struct pp_sim_drive_write write = { .data = data, .bytes = bytes, .offset = offset,
 		.fua = flags & NBDKIT_FLAG_FUA };
 	int rc;
 
 	(void)handle;
 	pthread_mutex_lock(&lock);
-	rc = pp_drive_submit(drive, pp_clock_mono_ns(), &write);
+	rc = pp_sim_drive_submit(drive, pp_clock_mono_ns(), &write);
 	if (!rc && settings.latency_us) {
 		pthread_mutex_unlock(&lock);
 		usleep((useconds_t)settings.latency_us);
 		pthread_mutex_lock(&lock);
 	}
 	if (!rc)
-		rc = pp_drive_complete(drive, pp_clock_mono_ns(), &write);
+		rc = pp_sim_drive_complete(drive, pp_clock_mono_ns(), &write);
 	return finish(rc);
 }
 
@@ -404,7 +406,7 @@ static int drive_flush(void *handle, uint32_t flags)
 	(void)handle;
 	(void)flags;
 	pthread_mutex_lock(&lock);
-	return finish(pp_drive_flush(drive, pp_clock_mono_ns()));
+	return finish(pp_sim_drive_flush(drive, pp_clock_mono_ns()));
 }
 
 static struct nbdkit_plugin plugin = {
@@ -427,5 +429,7 @@ static struct nbdkit_plugin plugin = {
 	.pwrite = drive_pwrite,
 	.flush = drive_flush,
 };
+
+struct nbdkit_plugin *plugin_init(void); /* which the macro defines undeclared */
 
 NBDKIT_REGISTER_PLUGIN(plugin)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * One mutex guards the rig. The machine is waited for by a thread of its own, one a boot: when
- * QEMU ends and nobody killed it, the guest has powered itself off, and its drives go down in
- * order. The thread only reaps under the mutex, so a pid that is set is one that may be killed.
+ * QEMU ends well and nobody killed it, the guest has powered itself off, and its drives go down in
+ * order; a QEMU that dies otherwise is a machine that died, and its drives keep their power. The
+ * thread only reaps under the mutex, so a pid that is set is one that may be killed.
  */
 #include "rig_vm.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,6 +23,7 @@
 #include "child.h"
 #include "core/clock.h"
 #include "core/file.h"
+#include "core/text.h"
 #include "cpio.h"
 #include "guest.h"
 #include "guest_image.h"
@@ -123,6 +126,7 @@ static int adopt(struct pp_rig_vm *rig, const struct pp_rig_vm_config *config, s
 struct pp_rig_vm *pp_rig_vm_open(const struct pp_rig_vm_config *config, struct pp_error *err)
 {
 	struct pp_rig_vm *rig = calloc(1, sizeof(*rig));
+	char real[PATH_MAX];
 
 	if (!rig) {
 		pp_fail_os(err, ENOMEM, "cannot make a rig");
@@ -144,7 +148,10 @@ struct pp_rig_vm *pp_rig_vm_open(const struct pp_rig_vm_config *config, struct p
 	if (config->image_dir) {
 		if (pp_mkdirs(config->image_dir, err))
 			goto fail;
-		if (!realpath(config->image_dir, rig->image_dir)) {
+		/* realpath(3) wants PATH_MAX bytes; ours leaves room for the names of files. */
+		errno = ENAMETOOLONG;
+		if (!realpath(config->image_dir, real)
+		    || !pp_text_format(rig->image_dir, sizeof(rig->image_dir), "%s", real)) {
 			pp_fail_os(err, errno, "cannot use '%s'", config->image_dir);
 			goto fail;
 		}
@@ -239,7 +246,7 @@ static int add_boot(struct pp_rig_vm *rig, struct pp_buf *cpio, struct pp_error 
 	pp_buf_init(&conf, 1 << 17);
 	pp_buf_init(&stat, 1 << 14);
 	pp_cpio_dir(cpio, "etc");
-	pp_cpio_dir(cpio, GUEST_SMART + 1);
+	pp_cpio_dir(cpio, &GUEST_SMART[1]);
 	pp_buf_addf(&conf, "address " GUEST_ADDRESS "\n");
 	for (int i = 0; i < rig->drive_count && !rc; i++) {
 		struct pp_drive_host *host = &rig->slots[i].host;
@@ -256,7 +263,7 @@ static int add_boot(struct pp_rig_vm *rig, struct pp_buf *cpio, struct pp_error 
 			host->drive.block_bytes);
 	}
 	pp_buf_add(&conf, rig->agent.data, rig->agent.bytes);
-	pp_cpio_file(cpio, GUEST_CONFIG + 1, 0644, conf.data, conf.bytes);
+	pp_cpio_file(cpio, &GUEST_CONFIG[1], 0644, conf.data, conf.bytes);
 	if (rig->key)
 		pp_cpio_file(cpio, "etc/plugpull.key", 0600, rig->key, rig->key_bytes);
 	pp_cpio_end(cpio);
@@ -347,7 +354,7 @@ static void *wait_for_machine(void *arg)
 	while (waitid(P_PID, (id_t)boot->pid, &info, WEXITED | WNOWAIT) && errno == EINTR)
 		;
 	pthread_mutex_lock(&rig->lock);
-	if (!rig->killed_by_us) {
+	if (!rig->killed_by_us && info.si_code == CLD_EXITED && info.si_status == 0) {
 		tell_drives(rig, false, NULL);
 		kill_drives(rig);
 	}
@@ -457,8 +464,10 @@ int pp_rig_vm_power_on(struct pp_rig_vm *rig, struct pp_error *err)
 		if (!rc && !rig->no_boot)
 			rc = start_machine(rig, err);
 		rig->outlet_on = !rc;
-		if (rc)
+		if (rc) {
 			kill_drives(rig);
+			pp_netns_link(&rig->ns, false, NULL);
+		}
 	}
 	pthread_mutex_unlock(&rig->lock);
 	return rc;

@@ -260,12 +260,17 @@ def test_fua_through_a_file_system(lab):
 def test_orderly(lab):
     before = smart(lab, 1)
     lab.guest(put(1, UNSYNCED, "V", "direct"))
+    lab.guest("mkfs.ext4 -q /dev/nbd0 && mount /dev/nbd0 /mnt && echo kept >/mnt/f && "
+              "(sleep 1000 </mnt/f >/dev/null 2>&1 &)")
     lab.guest("(sleep 0.2; /sbin/poweroff) </dev/null >/dev/null 2>&1 &")
     lab.wait("a guest that powers off ends the machine", lambda: not lab.ask("state")["machine"])
     check("the outlet stays on, and shows it", lab.status()["output"] and lab.status()["apower"] < 5)
     lab.switch(False)
     lab.switch(True)
     check("an orderly power-off keeps all, also on a liar", get(lab, 1, UNSYNCED) == "V")
+    check("and unmounts what was still open", lab.guest(
+        "e2fsck -fn /dev/nbd0 >/dev/null 2>&1 && mount -o ro /dev/nbd0 /mnt && cat /mnt/f; umount /mnt")
+        == "kept")
     check("and is no unsafe shutdown", smart(lab, 1) == ("LIE", before[1] + 1, before[2]))
 
 
@@ -370,8 +375,16 @@ def main():
         test_not_a_cut(lab)
         check("it closes with 0", lab.close() == 0)
         check("nothing is left", leftovers(lab) == [])
-        lab = Lab(*options)
-        lab.switch(True)
+        lab, other = Lab(*options), Lab(*options)
+        try:
+            lab.switch(True)
+            other.switch(True)
+            other.guest("true")
+            other.process.send_signal(signal.SIGINT)
+            check("one of two labs ends by ^C", other.process.wait(WAIT_S) == 0)
+        finally:
+            other.process.kill()
+        check("it takes its own with it", leftovers(other) == [])
         lab.guest("true")
         check("there is something to leave behind", len(leftovers(lab)) > 3)
         lab.process.kill()

@@ -60,7 +60,7 @@ struct lane {
 	struct word *word;           /* of sequence i at word[i] */
 	uint64_t next, group_first;  /* next to write; first not yet durable */
 	uint64_t durable, sent, received, echoed; /* by the writer's word; acks on their way */
-	struct pp_drive_write write;
+	struct pp_sim_drive_write write;
 	bool writing;
 };
 
@@ -78,10 +78,10 @@ struct trial {
 	uint64_t seed, x;
 	struct pp_layout layout;
 	struct pp_run_id run;
-	const struct pp_drive_behaviour *behaviour;
+	const struct pp_sim_drive_behaviour *behaviour;
 	bool fua, hurts;             /* the method; whether the medium is hurt after cuts */
 	uint32_t cells;
-	struct pp_drive *drive;
+	struct pp_sim_drive *drive;
 	int64_t now_ns;
 	struct lane lane[LANES_MOST];
 	uint8_t *medium, *base;      /* base: the medium as the last scan found it */
@@ -123,7 +123,7 @@ static int source_read(void *ctx, uint32_t file, uint64_t offset, void *buf, siz
 	struct trial *t = ctx;
 
 	*os_code = EIO;
-	return pp_drive_read(t->drive, t->now_ns, buf, bytes, file * t->file_sectors * 512 + offset);
+	return pp_sim_drive_read(t->drive, t->now_ns, buf, bytes, file * t->file_sectors * 512 + offset);
 }
 
 struct bytes { uint8_t *data; size_t bytes, room; };
@@ -180,9 +180,9 @@ static void begin_write(struct trial *t, uint32_t number)
 	end = r.offset + t->layout.record_bytes;
 	if (end > t->size[file])
 		t->size[file] = end;
-	l->write = (struct pp_drive_write){ .data = word->bytes, .bytes = t->layout.record_bytes,
+	l->write = (struct pp_sim_drive_write){ .data = word->bytes, .bytes = t->layout.record_bytes,
 		.offset = place_of(t, number, slot), .fua = t->fua };
-	assert_int_equal(pp_drive_submit(t->drive, t->now_ns, &l->write), 0);
+	assert_int_equal(pp_sim_drive_submit(t->drive, t->now_ns, &l->write), 0);
 	l->writing = true;
 }
 
@@ -215,13 +215,13 @@ static void step_lane(struct trial *t, uint32_t number)
 	uint32_t group = t->layout.group;
 
 	if (l->writing) {
-		assert_int_equal(pp_drive_complete(t->drive, t->now_ns, &l->write), 0);
+		assert_int_equal(pp_sim_drive_complete(t->drive, t->now_ns, &l->write), 0);
 		l->writing = false;
 		l->next++;
 		if (t->fua)
 			made_durable(t, number);
 	} else if (!t->fua && l->next - l->group_first == group) {
-		assert_int_equal(pp_drive_flush(t->drive, t->now_ns), 0);
+		assert_int_equal(pp_sim_drive_flush(t->drive, t->now_ns), 0);
 		made_durable(t, number);
 	} else if (l->durable > l->sent) {
 		l->sent = l->durable;
@@ -502,13 +502,13 @@ static void cut(struct trial *t)
 {
 	uint64_t sector, n = t->hurts ? 1 + below(&t->x, 40) : 0;
 
-	assert_int_equal(pp_drive_cut(t->drive, t->now_ns, (unsigned)below(&t->x, 101), draw(&t->x)), 0);
+	assert_int_equal(pp_sim_drive_cut(t->drive, t->now_ns, (unsigned)below(&t->x, 101), draw(&t->x)), 0);
 	settle_sizes(t);
 	for (sector = 0; sector < t->sectors; sector++)
 		t->held[sector] = look(t, sector);
 	for (t->injuries = 0; n; n--)
 		hurt(t);
-	pp_drive_power_on(t->drive, t->now_ns);
+	pp_sim_drive_power_on(t->drive, t->now_ns);
 	judge(t);
 	memcpy(t->base, t->medium, t->sectors * 512);
 	memcpy(t->size_base, t->size, sizeof(t->size));
@@ -520,8 +520,8 @@ static void set_up(struct trial *t, uint64_t seed)
 {
 	static const char *const names[] = { "honest", "protected", "ignores-flush", "ignores-fua",
 		"ignores-both" };
-	struct pp_drive_medium medium;
-	struct pp_drive_config config;
+	struct pp_sim_drive_medium medium;
+	struct pp_sim_drive_config config;
 	struct pp_error err;
 	uint32_t lanes, i;
 
@@ -534,7 +534,7 @@ static void set_up(struct trial *t, uint64_t seed)
 		1U << below(&t->x, 4), t->cells * 512, 512, false, 0, t->sectors * 512, &err), 0);
 	assert_int_equal(t->layout.slots, SLOTS);
 	t->file_sectors = t->sectors / pp_layout_files(&t->layout);
-	t->behaviour = pp_drive_behaviour_find(names[below(&t->x, 5)]);
+	t->behaviour = pp_sim_drive_behaviour_find(names[below(&t->x, 5)]);
 	t->hurts = below(&t->x, 3) == 0;
 	t->medium = calloc(t->sectors, 512);
 	t->base = calloc(t->sectors, 512);
@@ -547,21 +547,21 @@ static void set_up(struct trial *t, uint64_t seed)
 	memcpy(t->base, t->medium, t->sectors * 512);
 	memcpy(t->size_base, t->size, sizeof(t->size));
 	memcpy(t->size_durable, t->size, sizeof(t->size));
-	medium = (struct pp_drive_medium){ t->medium, medium_read, medium_write };
-	config = (struct pp_drive_config){ .behaviour = t->behaviour, .size_bytes = t->sectors * 512,
+	medium = (struct pp_sim_drive_medium){ t->medium, medium_read, medium_write };
+	config = (struct pp_sim_drive_config){ .behaviour = t->behaviour, .size_bytes = t->sectors * 512,
 		.cache_bytes = 512ULL << below(&t->x, 13), .order = below(&t->x, 2) ? PP_DRIVE_RANDOM
 		: PP_DRIVE_OLDEST_FIRST, .seed = draw(&t->x),
 		.destage_bytes_per_s = below(&t->x, 2) ? 0 : below(&t->x, 1U << 30) };
-	t->drive = pp_drive_new(&config, &medium, NULL, &err);
+	t->drive = pp_sim_drive_new(&config, &medium, NULL, &err);
 	assert_non_null(t->drive);
-	pp_drive_power_on(t->drive, 0);
+	pp_sim_drive_power_on(t->drive, 0);
 }
 
 static void release(struct trial *t)
 {
 	uint32_t i;
 
-	pp_drive_free(t->drive);
+	pp_sim_drive_free(t->drive);
 	pp_scan_free(t->base_scan);
 	for (i = 0; i < LANES_MOST; i++)
 		free(t->lane[i].word);

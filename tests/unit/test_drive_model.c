@@ -50,43 +50,45 @@ static int memory_write(void *ctx, const void *data, size_t bytes, uint64_t offs
 
 static struct memory memory;
 
-static struct pp_drive *make_with(const char *behaviour, uint64_t cache_sectors,
-	uint64_t destage_bytes_per_s, enum pp_drive_order order, uint64_t seed)
+static struct pp_sim_drive *make_with(const char *behaviour, uint64_t cache_sectors,
+	uint64_t destage_bytes_per_s, enum pp_sim_drive_order order, uint64_t seed)
 {
-	struct pp_drive_config config = { .behaviour = pp_drive_behaviour_find(behaviour),
+	struct pp_sim_drive_config config = { .behaviour = pp_sim_drive_behaviour_find(behaviour),
 		.size_bytes = sizeof(memory.bytes), .cache_bytes = cache_sectors * SECTOR,
 		.destage_bytes_per_s = destage_bytes_per_s, .order = order, .seed = seed };
-	struct pp_drive_medium medium = { &memory, memory_read, memory_write };
+	struct pp_sim_drive_medium medium = { &memory, memory_read, memory_write };
 	struct pp_error err = { 0 };
-	struct pp_drive *d;
+	struct pp_sim_drive *d;
 
 	memset(&memory, 0, sizeof(memory));
 	memory.fail_after = -1;
 	assert_non_null(config.behaviour);
-	d = pp_drive_new(&config, &medium, NULL, &err);
+	d = pp_sim_drive_new(&config, &medium, NULL, &err);
 	assert_non_null(d);
-	pp_drive_power_on(d, 0);
+	pp_sim_drive_power_on(d, 0);
 	return d;
 }
 
-static struct pp_drive *make(const char *behaviour)
+static struct pp_sim_drive *make(const char *behaviour)
 {
 	return make_with(behaviour, SECTORS, 0, PP_DRIVE_OLDEST_FIRST, 1);
 }
 
-static void put(struct pp_drive *d, int64_t now_ns, unsigned sector, unsigned char value, bool fua)
+static void put(struct pp_sim_drive *d, int64_t now_ns, unsigned sector, unsigned char value,
+	bool fua)
 {
 	unsigned char data[SECTOR];
 
 	memset(data, value, sizeof(data));
-	assert_int_equal(pp_drive_write(d, now_ns, data, SECTOR, (uint64_t)sector * SECTOR, fua), 0);
+	assert_int_equal(pp_sim_drive_write(d, now_ns, data, SECTOR, (uint64_t)sector * SECTOR, fua),
+		0);
 }
 
-static unsigned char get(struct pp_drive *d, int64_t now_ns, unsigned sector)
+static unsigned char get(struct pp_sim_drive *d, int64_t now_ns, unsigned sector)
 {
 	unsigned char data[SECTOR];
 
-	assert_int_equal(pp_drive_read(d, now_ns, data, SECTOR, (uint64_t)sector * SECTOR), 0);
+	assert_int_equal(pp_sim_drive_read(d, now_ns, data, SECTOR, (uint64_t)sector * SECTOR), 0);
 	for (unsigned i = 1; i < SECTOR; i++)
 		assert_int_equal(data[i], data[0]);
 	return data[0];
@@ -116,143 +118,145 @@ static const struct {
 	{ "hidden-cache", CACHED, false },
 };
 
-static void write_how(struct pp_drive *d, enum how how)
+static void write_how(struct pp_sim_drive *d, enum how how)
 {
 	if (how == FLUSHED_BEFORE)
-		assert_int_equal(pp_drive_flush(d, 0), 0);
+		assert_int_equal(pp_sim_drive_flush(d, 0), 0);
 	put(d, 0, 7, 0xaa, how == FUA);
 	if (how == FLUSHED)
-		assert_int_equal(pp_drive_flush(d, 0), 0);
+		assert_int_equal(pp_sim_drive_flush(d, 0), 0);
 }
 
 static void test_promises(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(promises) / sizeof(promises[0]); i++) {
-		struct pp_drive *d = make(promises[i].behaviour);
+		struct pp_sim_drive *d = make(promises[i].behaviour);
 
 		write_how(d, promises[i].how);
 		assert_int_equal(get(d, 0, 7), 0xaa);
-		assert_int_equal(pp_drive_cut(d, 0, 0, 1), 0);
+		assert_int_equal(pp_sim_drive_cut(d, 0, 0, 1), 0);
 		assert_int_equal(on_medium(7), promises[i].survives ? 0xaa : 0);
-		pp_drive_power_on(d, 1);
+		pp_sim_drive_power_on(d, 1);
 		assert_int_equal(get(d, 1, 7), promises[i].survives ? 0xaa : 0);
-		pp_drive_free(d);
+		pp_sim_drive_free(d);
 	}
 }
 
 static void test_orderly_keeps_all(void **state)
 {
-	const struct pp_drive_behaviour *row;
+	const struct pp_sim_drive_behaviour *row;
 
 	(void)state;
-	for (size_t i = 0; (row = pp_drive_behaviour_at(i)); i++) {
-		struct pp_drive *d = make(row->name);
+	for (size_t i = 0; (row = pp_sim_drive_behaviour_at(i)); i++) {
+		struct pp_sim_drive *d = make(row->name);
 
 		put(d, 0, 7, 0xaa, false);
 		assert_int_equal(on_medium(7), 0);
-		assert_int_equal(pp_drive_power_off(d, 0), 0);
+		assert_int_equal(pp_sim_drive_power_off(d, 0), 0);
 		assert_int_equal(on_medium(7), 0xaa);
-		pp_drive_free(d);
+		pp_sim_drive_free(d);
 	}
 }
 
 /* FUA covers its own sectors only, and an older cached copy must not come back over it. */
 static void test_fua_alone(void **state)
 {
-	struct pp_drive *d = make("honest");
+	struct pp_sim_drive *d = make("honest");
 
 	(void)state;
 	put(d, 0, 1, 0x11, false);
 	put(d, 0, 2, 0x22, false);
 	put(d, 0, 2, 0x33, true);
-	assert_int_equal(pp_drive_dirty_bytes(d), SECTOR);
-	assert_int_equal(pp_drive_cut(d, 0, 100, 1), 0);
+	assert_int_equal(pp_sim_drive_dirty_bytes(d), SECTOR);
+	assert_int_equal(pp_sim_drive_cut(d, 0, 100, 1), 0);
 	assert_int_equal(on_medium(1), 0x11);
 	assert_int_equal(on_medium(2), 0x33);
-	pp_drive_free(d);
+	pp_sim_drive_free(d);
 }
 
 static void test_names_match_whole(void **state)
 {
-	const struct pp_drive_behaviour *row;
+	const struct pp_sim_drive_behaviour *row;
 
 	(void)state;
-	for (size_t i = 0; (row = pp_drive_behaviour_at(i)); i++)
-		assert_ptr_equal(pp_drive_behaviour_find(row->name), row);
-	assert_null(pp_drive_behaviour_find("ignores-f"));
-	assert_null(pp_drive_behaviour_find("honest "));
-	assert_null(pp_drive_behaviour_find(""));
+	for (size_t i = 0; (row = pp_sim_drive_behaviour_at(i)); i++)
+		assert_ptr_equal(pp_sim_drive_behaviour_find(row->name), row);
+	assert_null(pp_sim_drive_behaviour_find("ignores-f"));
+	assert_null(pp_sim_drive_behaviour_find("honest "));
+	assert_null(pp_sim_drive_behaviour_find(""));
 }
 
 static void test_no_power_no_io(void **state)
 {
-	struct pp_drive *d = make("honest");
+	struct pp_sim_drive *d = make("honest");
 	unsigned char data[SECTOR] = { 0 };
 
 	(void)state;
-	assert_int_equal(pp_drive_cut(d, 0, 50, 1), 0);
-	assert_false(pp_drive_has_power(d));
-	assert_int_equal(pp_drive_read(d, 0, data, SECTOR, 0), -1);
+	assert_int_equal(pp_sim_drive_cut(d, 0, 50, 1), 0);
+	assert_false(pp_sim_drive_has_power(d));
+	assert_int_equal(pp_sim_drive_read(d, 0, data, SECTOR, 0), -1);
 	assert_int_equal(errno, EIO);
-	assert_int_equal(pp_drive_write(d, 0, data, SECTOR, 0, true), -1);
+	assert_int_equal(pp_sim_drive_write(d, 0, data, SECTOR, 0, true), -1);
 	assert_int_equal(errno, EIO);
-	assert_int_equal(pp_drive_flush(d, 0), -1);
-	pp_drive_power_on(d, 1);
-	assert_int_equal(pp_drive_write(d, 1, data, SECTOR, 0, true), 0);
-	pp_drive_free(d);
+	assert_int_equal(pp_sim_drive_flush(d, 0), -1);
+	pp_sim_drive_power_on(d, 1);
+	assert_int_equal(pp_sim_drive_write(d, 1, data, SECTOR, 0, true), 0);
+	pp_sim_drive_free(d);
 }
 
 static void test_grid_and_end(void **state)
 {
 	static const struct { size_t bytes; uint64_t offset; } bad[] = {
-		{ 511, 0 }, { SECTOR, 1 }, { SECTOR, SECTORS * SECTOR }, { 2 * SECTOR, (SECTORS - 1) * SECTOR },
+		{ 511, 0 }, { SECTOR, 1 }, { SECTOR, SECTORS * SECTOR }, { 2 * SECTOR,
+			(SECTORS - 1) * SECTOR },
 		{ SECTOR, UINT64_MAX - SECTOR + 1 }, { (SECTORS + 1) * SECTOR, 0 },
 	};
 	static unsigned char data[(SECTORS + 1) * SECTOR];
-	struct pp_drive *d = make("honest");
+	struct pp_sim_drive *d = make("honest");
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		errno = 0;
-		assert_int_equal(pp_drive_write(d, 0, data, bad[i].bytes, bad[i].offset, false), -1);
+		assert_int_equal(pp_sim_drive_write(d, 0, data, bad[i].bytes, bad[i].offset, false), -1);
 		assert_int_equal(errno, EINVAL);
-		assert_int_equal(pp_drive_read(d, 0, data, bad[i].bytes, bad[i].offset), -1);
+		assert_int_equal(pp_sim_drive_read(d, 0, data, bad[i].bytes, bad[i].offset), -1);
 	}
-	pp_drive_free(d);
+	pp_sim_drive_free(d);
 }
 
 /* The cache is bounded: what does not fit pushes out the oldest. */
 static void test_bounded(void **state)
 {
-	struct pp_drive *d = make_with("ignores-both", 4, 0, PP_DRIVE_OLDEST_FIRST, 1);
+	struct pp_sim_drive *d = make_with("ignores-both", 4, 0, PP_DRIVE_OLDEST_FIRST, 1);
 
 	(void)state;
 	for (unsigned i = 0; i < 10; i++)
 		put(d, 0, i, (unsigned char)(i + 1), true);
-	assert_int_equal(pp_drive_dirty_bytes(d), 4 * SECTOR);
-	assert_int_equal(pp_drive_cut(d, 0, 0, 1), 0);
+	assert_int_equal(pp_sim_drive_dirty_bytes(d), 4 * SECTOR);
+	assert_int_equal(pp_sim_drive_cut(d, 0, 0, 1), 0);
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(on_medium(i), i < 6 ? i + 1 : 0);
-	pp_drive_free(d);
+	pp_sim_drive_free(d);
 }
 
 /* A liar destages too: at 10 sectors a second nothing is older than the rate allows. */
 static void test_destage_rate(void **state)
 {
-	struct pp_drive *d = make_with("ignores-flush", SECTORS, 10 * SECTOR, PP_DRIVE_OLDEST_FIRST, 1);
+	struct pp_sim_drive *d = make_with("ignores-flush", SECTORS, 10 * SECTOR,
+		PP_DRIVE_OLDEST_FIRST, 1);
 
 	(void)state;
 	for (unsigned i = 0; i < 20; i++)
 		put(d, 5000 * MS, i, 1, false); /* idle for 5 s before: no credit */
-	assert_int_equal(pp_drive_dirty_bytes(d), 20 * SECTOR);
+	assert_int_equal(pp_sim_drive_dirty_bytes(d), 20 * SECTOR);
 	for (int64_t t = 1; t <= 10500; t++) /* in small steps: none may be rounded away */
-		assert_int_equal(pp_drive_tick(d, 5000 * MS + t * MS / 10), 0);
-	assert_int_equal(pp_drive_dirty_bytes(d), 10 * SECTOR);
-	assert_int_equal(pp_drive_cut(d, 6050 * MS, 0, 1), 0);
+		assert_int_equal(pp_sim_drive_tick(d, 5000 * MS + t * MS / 10), 0);
+	assert_int_equal(pp_sim_drive_dirty_bytes(d), 10 * SECTOR);
+	assert_int_equal(pp_sim_drive_cut(d, 6050 * MS, 0, 1), 0);
 	for (unsigned i = 0; i < 20; i++)
 		assert_int_equal(on_medium(i), i < 10);
-	pp_drive_free(d);
+	pp_sim_drive_free(d);
 }
 
 static void test_random_order_is_seeded(void **state)
@@ -263,14 +267,14 @@ static void test_random_order_is_seeded(void **state)
 
 	(void)state;
 	for (int r = 0; r < 3; r++) {
-		struct pp_drive *d = make_with("honest", SECTORS, SECTOR, PP_DRIVE_RANDOM, seeds[r]);
+		struct pp_sim_drive *d = make_with("honest", SECTORS, SECTOR, PP_DRIVE_RANDOM, seeds[r]);
 
 		for (unsigned i = 0; i < SECTORS; i++)
 			put(d, 0, i, 1, false);
-		assert_int_equal(pp_drive_tick(d, 32000 * MS), 0);
+		assert_int_equal(pp_sim_drive_tick(d, 32000 * MS), 0);
 		for (unsigned i = 0; i < SECTORS; i++)
 			runs[r][i] = on_medium(i);
-		pp_drive_free(d);
+		pp_sim_drive_free(d);
 	}
 	assert_memory_equal(first, again, SECTORS);
 	assert_memory_not_equal(first, other, SECTORS);
@@ -284,11 +288,11 @@ static void test_survival_rate(void **state)
 
 	(void)state;
 	for (uint64_t seed = 0; seed < 157; seed++) {
-		struct pp_drive *d = make("honest");
+		struct pp_sim_drive *d = make("honest");
 
 		for (unsigned i = 0; i < SECTORS; i++)
 			put(d, 0, i, 1, false);
-		assert_int_equal(pp_drive_cut(d, 0, 30, seed % 156), 0);
+		assert_int_equal(pp_sim_drive_cut(d, 0, 30, seed % 156), 0);
 		for (unsigned i = 0; i < SECTORS; i++) {
 			kept += on_medium(i);
 			if (seed == 0)
@@ -296,7 +300,7 @@ static void test_survival_rate(void **state)
 			if (seed == 156)
 				assert_int_equal(once[i], on_medium(i));
 		}
-		pp_drive_free(d);
+		pp_sim_drive_free(d);
 	}
 	assert_in_range(kept, 2700, 3300); /* 10048 x 30 %, more than six sigma either way */
 }
@@ -310,58 +314,58 @@ static void test_in_progress(void **state)
 	(void)state;
 	memset(data, 0xbb, sizeof(data));
 	for (int i = 0; i < 2; i++) {
-		struct pp_drive *d = make(names[i]);
-		struct pp_drive_write a = { data, sizeof(data), 0, true, false, NULL };
-		struct pp_drive_write b = { data, SECTOR, 32 * SECTOR, true, false, NULL };
+		struct pp_sim_drive *d = make(names[i]);
+		struct pp_sim_drive_write a = { data, sizeof(data), 0, true, false, NULL };
+		struct pp_sim_drive_write b = { data, SECTOR, 32 * SECTOR, true, false, NULL };
 		unsigned there = 0;
 
-		assert_int_equal(pp_drive_submit(d, 0, &a), 0);
-		assert_int_equal(pp_drive_submit(d, 0, &b), 0);
+		assert_int_equal(pp_sim_drive_submit(d, 0, &a), 0);
+		assert_int_equal(pp_sim_drive_submit(d, 0, &b), 0);
 		assert_int_equal(get(d, 0, 0), 0);
-		assert_int_equal(pp_drive_complete(d, 0, &b), 0);
-		assert_int_equal(pp_drive_cut(d, 0, 50, 3), 0);
+		assert_int_equal(pp_sim_drive_complete(d, 0, &b), 0);
+		assert_int_equal(pp_sim_drive_cut(d, 0, 50, 3), 0);
 		for (unsigned s = 0; s < 16; s++)
 			there += on_medium(s) == 0xbb;
 		assert_in_range(there, 1, 15);
 		assert_int_equal(on_medium(32), 0xbb);
-		assert_int_equal(pp_drive_complete(d, 0, &a), -1);
+		assert_int_equal(pp_sim_drive_complete(d, 0, &a), -1);
 		assert_int_equal(errno, EIO);
-		pp_drive_power_on(d, 0);
-		assert_int_equal(pp_drive_complete(d, 0, &a), -1);
-		pp_drive_free(d);
+		pp_sim_drive_power_on(d, 0);
+		assert_int_equal(pp_sim_drive_complete(d, 0, &a), -1);
+		pp_sim_drive_free(d);
 	}
 }
 
 static void test_counters(void **state)
 {
-	struct pp_drive *d = make("honest");
-	struct pp_drive_counters c;
+	struct pp_sim_drive *d = make("honest");
+	struct pp_sim_drive_counters c;
 
 	(void)state;
 	put(d, 0, 0, 1, false);
 	put(d, 0, 0, 1, true);
-	assert_int_equal(pp_drive_flush(d, 0), 0);
+	assert_int_equal(pp_sim_drive_flush(d, 0), 0);
 	get(d, 0, 0);
-	c = pp_drive_counters_of(d, true);
+	c = pp_sim_drive_counters_of(d, true);
 	assert_int_equal(c.power_cycles, 1);
 	assert_int_equal(c.unsafe_shutdowns, 0);
 	assert_int_equal(c.writes, 2);
 	assert_int_equal(c.fua_writes, 1);
 	assert_int_equal(c.flushes, 1);
 	assert_int_equal(c.reads, 1);
-	pp_drive_cut(d, 0, 0, 1);
-	pp_drive_power_on(d, 0);
-	c = pp_drive_counters_of(d, true);
+	pp_sim_drive_cut(d, 0, 0, 1);
+	pp_sim_drive_power_on(d, 0);
+	c = pp_sim_drive_counters_of(d, true);
 	assert_int_equal(c.power_cycles, 2);
 	assert_int_equal(c.unsafe_shutdowns, 1);
 	assert_int_equal(c.writes, 0);
-	assert_int_equal(pp_drive_counters_of(d, false).writes, 2);
-	pp_drive_power_off(d, 0);
-	pp_drive_power_on(d, 0);
-	c = pp_drive_counters_of(d, false);
+	assert_int_equal(pp_sim_drive_counters_of(d, false).writes, 2);
+	pp_sim_drive_power_off(d, 0);
+	pp_sim_drive_power_on(d, 0);
+	c = pp_sim_drive_counters_of(d, false);
 	assert_int_equal(c.power_cycles, 3);
 	assert_int_equal(c.unsafe_shutdowns, 1);
-	pp_drive_free(d);
+	pp_sim_drive_free(d);
 }
 
 /* The medium fails on its 1st, 2nd, ... write: every request that needed it says so. */
@@ -369,19 +373,19 @@ static void test_medium_fails(void **state)
 {
 	(void)state;
 	for (int n = 0; n < 3; n++) {
-		struct pp_drive *d = make("honest");
+		struct pp_sim_drive *d = make("honest");
 
 		for (unsigned i = 0; i < 3; i++)
 			put(d, 0, i, 1, false);
 		memory.fail_after = n;
-		assert_int_equal(pp_drive_flush(d, 0), -1);
+		assert_int_equal(pp_sim_drive_flush(d, 0), -1);
 		assert_int_equal(errno, ENOSPC);
-		assert_int_equal(pp_drive_dirty_bytes(d), (3 - n) * SECTOR);
+		assert_int_equal(pp_sim_drive_dirty_bytes(d), (3 - n) * SECTOR);
 		memory.fail_after = -1;
-		assert_int_equal(pp_drive_flush(d, 0), 0);
+		assert_int_equal(pp_sim_drive_flush(d, 0), 0);
 		for (unsigned i = 0; i < 3; i++)
 			assert_int_equal(on_medium(i), 1);
-		pp_drive_free(d);
+		pp_sim_drive_free(d);
 	}
 }
 
@@ -391,7 +395,7 @@ static void test_against_naive(void **state)
 {
 	(void)state;
 	for (int order = 0; order < 2; order++) {
-		struct pp_drive *d = make_with("honest", 13, 3000, (enum pp_drive_order)order, 9);
+		struct pp_sim_drive *d = make_with("honest", 13, 3000, (enum pp_sim_drive_order)order, 9);
 		unsigned char seen[SECTORS] = { 0 };
 		uint32_t r = 12345;
 
@@ -407,32 +411,32 @@ static void test_against_naive(void **state)
 				if (what < 3)
 					assert_int_equal(on_medium(sector), seen[sector]);
 			} else if (what == 20) {
-				assert_int_equal(pp_drive_flush(d, step * MS), 0);
+				assert_int_equal(pp_sim_drive_flush(d, step * MS), 0);
 				for (unsigned i = 0; i < SECTORS; i++)
 					assert_int_equal(on_medium(i), seen[i]);
 			} else {
 				assert_int_equal(get(d, step * MS, sector), seen[sector]);
 			}
-			assert_true(pp_drive_dirty_bytes(d) <= 13 * SECTOR);
+			assert_true(pp_sim_drive_dirty_bytes(d) <= 13 * SECTOR);
 		}
-		pp_drive_free(d);
+		pp_sim_drive_free(d);
 	}
 }
 
 static void test_bad_config(void **state)
 {
-	struct pp_drive_config config = { .behaviour = pp_drive_behaviour_find("honest"),
+	struct pp_sim_drive_config config = { .behaviour = pp_sim_drive_behaviour_find("honest"),
 		.size_bytes = 1000, .cache_bytes = SECTOR };
-	struct pp_drive_medium medium = { &memory, memory_read, memory_write };
+	struct pp_sim_drive_medium medium = { &memory, memory_read, memory_write };
 	struct pp_error err = { 0 };
 
 	(void)state;
-	assert_null(pp_drive_new(&config, &medium, NULL, &err));
+	assert_null(pp_sim_drive_new(&config, &medium, NULL, &err));
 	assert_int_equal(err.class, PP_ERR_USAGE);
 	config.size_bytes = SECTOR;
 	config.cache_bytes = 0;
-	assert_null(pp_drive_new(&config, &medium, NULL, &err));
-	pp_drive_free(NULL);
+	assert_null(pp_sim_drive_new(&config, &medium, NULL, &err));
+	pp_sim_drive_free(NULL);
 }
 
 /* Image and counters outlive the process; one that died without a word counts as a cut. */
@@ -440,26 +444,27 @@ static void test_file(void **state)
 {
 	char folder[] = "/tmp/test_drive_XXXXXX", image[64], counters_path[80];
 	unsigned char data[SECTOR] = { 0xcd };
-	struct pp_drive_counters c = { 0 };
-	struct pp_drive_file f;
+	struct pp_sim_drive_counters c = { 0 };
+	struct pp_sim_drive_file f;
 	struct pp_error err = { 0 };
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(image, sizeof(image), "%s/image", folder);
 	snprintf(counters_path, sizeof(counters_path), "%s.counters", image);
-	assert_int_equal(pp_drive_file_open(&f, image, 1 << 20, &err), 0);
-	assert_int_equal(pp_drive_file_load(&f, &c, &err), 0);
+	assert_int_equal(pp_sim_drive_file_open(&f, image, 1 << 20, &err), 0);
+	assert_int_equal(pp_sim_drive_file_load(&f, &c, &err), 0);
 	assert_true(c.went_down_in_order);
-	c = (struct pp_drive_counters){ .power_cycles = 7, .unsafe_shutdowns = 3, .flushes = 1ull << 40 };
-	assert_int_equal(pp_drive_file_save(&f, &c, &err), 0);
+	c = (struct pp_sim_drive_counters){ .power_cycles = 7, .unsafe_shutdowns = 3,
+		.flushes = 1ull << 40 };
+	assert_int_equal(pp_sim_drive_file_save(&f, &c, &err), 0);
 	assert_int_equal(f.medium.write(f.medium.ctx, data, SECTOR, SECTOR), 0);
-	pp_drive_file_close(&f);
+	pp_sim_drive_file_close(&f);
 
-	assert_int_equal(pp_drive_file_open(&f, image, 0, &err), 0);
+	assert_int_equal(pp_sim_drive_file_open(&f, image, 0, &err), 0);
 	assert_int_equal(f.size_bytes, 1 << 20);
-	c = (struct pp_drive_counters){ 0 };
-	assert_int_equal(pp_drive_file_load(&f, &c, &err), 0);
+	c = (struct pp_sim_drive_counters){ 0 };
+	assert_int_equal(pp_sim_drive_file_load(&f, &c, &err), 0);
 	assert_int_equal(c.power_cycles, 7);
 	assert_int_equal(c.unsafe_shutdowns, 3);
 	assert_int_equal(c.flushes, 1ull << 40);
@@ -467,7 +472,7 @@ static void test_file(void **state)
 	memset(data, 0, sizeof(data));
 	assert_int_equal(f.medium.read(f.medium.ctx, data, SECTOR, SECTOR), 0);
 	assert_int_equal(data[0], 0xcd);
-	pp_drive_file_close(&f);
+	pp_sim_drive_file_close(&f);
 	unlink(image);
 	unlink(counters_path);
 	assert_int_equal(rmdir(folder), 0);
