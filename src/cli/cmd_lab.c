@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cmd_lab.h"
+#include "lab_keys.h"
 #include "lab/lab.h"
 #include "lab/rig_vm.h"
 
@@ -33,65 +34,13 @@ struct options {
 
 /* ---- drives ----------------------------------------------------------------------------- */
 
-static const struct pp_lab_drive drive_defaults = { .behaviour = "honest", .size_bytes = 512 << 20,
-	.cache_bytes = 8 << 20, .destage_bytes_per_s = 4 << 20, .survive_pct = 50, .block_bytes = 512 };
-
-/* A number with K, M or G behind it. */
-static int parse_number(const char *text, uint64_t *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	if (end == text || errno || text[0] == '-')
-		return -1;
-	for (const char *unit = "KMG"; *end && *unit; unit++) {
-		*out *= 1024;
-		if (*unit == *end)
-			return end[1] ? -1 : 0;
-	}
-	return *end ? -1 : 0;
-}
-
-static int set_drive(struct pp_lab_drive *drive, const char *key, const char *value)
-{
-	uint64_t n = 0;
-	int rc = 0;
-
-	if (!strcmp(key, "behaviour")) {
-		snprintf(drive->behaviour, sizeof(drive->behaviour), "%s", value);
-		return 0;
-	}
-	if (!strcmp(key, "order")) {
-		drive->random_order = !strcmp(value, "random");
-		return drive->random_order || !strcmp(value, "oldest") ? 0 : -1;
-	}
-	if (parse_number(value, &n))
-		return -1;
-	if (!strcmp(key, "size"))
-		drive->size_bytes = n;
-	else if (!strcmp(key, "cache"))
-		drive->cache_bytes = n;
-	else if (!strcmp(key, "destage"))
-		drive->destage_bytes_per_s = n;
-	else if (!strcmp(key, "survive"))
-		drive->survive_pct = (unsigned)n;
-	else if (!strcmp(key, "latency-us"))
-		drive->latency_us = (unsigned)n;
-	else if (!strcmp(key, "block"))
-		drive->block_bytes = (int)n;
-	else
-		rc = -1;
-	return rc;
-}
-
 static struct pp_lab_drive *add_drive(struct options *o, const char *serial)
 {
 	struct pp_lab_drive *drive = &o->drives[o->lab.drive_count];
 
 	if (o->lab.drive_count == PP_RIG_DRIVES_MAX || strlen(serial) >= sizeof(drive->serial))
 		return NULL;
-	*drive = drive_defaults;
+	*drive = pp_lab_drive_defaults;
 	strcpy(drive->serial, serial);
 	o->lab.drive_count++;
 	return drive;
@@ -112,7 +61,7 @@ static int parse_drive(struct options *o, const char *text)
 		if (!equals)
 			return -1;
 		*equals = '\0';
-		if (set_drive(drive, word, equals + 1))
+		if (pp_lab_drive_set(drive, word, equals + 1))
 			return -1;
 	}
 	return drive ? 0 : -1;
@@ -189,11 +138,11 @@ static int set_option(struct options *o, int c, const char *value)
 
 	switch (c) {
 	case 'd': return parse_drive(o, value);
-	case 's': return parse_number(value, &o->lab.seed);
+	case 's': return pp_lab_number(value, &o->lab.seed);
 	case 'r': o->lab.rig = value; return 0;
 	case 'w': o->lab.work_dir = value; return 0;
 	case 'p':
-		if (parse_number(value, &n) || n < 1 || n > 65535)
+		if (pp_lab_number(value, &n) || n < 1 || n > 65535)
 			return -1;
 		o->lab.agent_port = (int)n;
 		return 0;
@@ -227,7 +176,7 @@ static int on_ini(void *ctx, const char *section, const char *name, const char *
 				drive = &o->drives[i];
 		if (!drive)
 			drive = add_drive(o, section + 6);
-		return drive && !set_drive(drive, name, value);
+		return drive && !pp_lab_drive_set(drive, name, value);
 	}
 	for (size_t i = 0; !strcmp(section, "lab") && i < OPTIONS; i++)
 		if (!strcmp(table[i].option.name, name) && table[i].argument

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plugpull: the whole tool, on the host that keeps its power.
+ */
+#include "cmd_agent.h"
+#include "cmd_campaign.h"
+#include "cmd_identify.h"
+#include "cmd_judge.h"
+#include "cmd_key.h"
+#include "cmd_lab.h"
+#include "cmd_matrix.h"
+#include "cmd_pdu.h"
+#include "cmd_size.h"
+#include "command.h"
+
+static const struct pp_command commands[] = {
+	{ "campaign", "cut the power of a machine until every arm has its verdict", pp_cmd_campaign },
+	{ "judge", "the verdict again, from the evidence alone", pp_cmd_judge },
+	{ "report", "what one or more campaigns found, as table, JSON or CSV", pp_cmd_report },
+	{ "matrix", "the speed of each way to make a write durable here", pp_cmd_matrix },
+	{ "identify", "what drive is beneath a path, and what can be trusted of it", pp_cmd_identify },
+	{ "pdu", "the power switch by itself: on, off, cycle, status, ...", pp_cmd_pdu },
+	{ "agent", "the machine under test's end of a campaign", pp_cmd_agent },
+	{ "key", "make a key that control host and agent share", pp_cmd_key },
+	{ "size", "how many cuts a criterion needs, and how many hours", pp_cmd_size },
+	{ "lab", "a machine with drives and a power switch on this computer", pp_cmd_lab },
+};
+
+static const struct pp_program program = {
+	.name = "plugpull",
+	.about = "Proves by real power cuts whether storage keeps what it acknowledged.\n",
+	.commands = commands,
+	.count = sizeof(commands) / sizeof(commands[0]),
+};
+
+int main(int argc, char **argv)
+{
+	return pp_program_main(&program, argc, argv);
+}
