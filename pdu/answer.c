@@ -149,9 +149,11 @@ static const json_t *find(struct pp_answer *answer, const char *pointers,
 			return NULL;
 		memcpy(one, pointers, bytes);
 		one[bytes] = '\0';
+		if (strcmp(one, "/") == 0)
+			one[0] = '\0'; /* the whole document, which "" cannot say in an INI file */
 		pp_buf_init(&filled, POINTER_BYTES_MAX);
 		if (pp_template_fill(&filled, one, PP_PLACE_POINTER, values, NULL) == 0)
-			hit = resolve(answer->json, filled.data ? filled.data : one);
+			hit = resolve(answer->json, filled.data ? filled.data : (char[]){ "" });
 		pp_buf_release(&filled);
 		if (hit || !pointers[bytes])
 			return hit;
@@ -210,8 +212,6 @@ static int check_expect(struct pp_answer *answer, const char *expect,
 		return pp_fail(err, PP_ERR_USAGE, "pointer is too long");
 	memcpy(pointer, expect, bytes);
 	pointer[bytes - may_miss] = '\0';
-	if (strcmp(pointer, "/") == 0)
-		pointer[0] = '\0'; /* "/" stands for the whole document: "" cannot be written there */
 	text = answer->json ? pp_answer_text(answer, pointer, values) : NULL;
 	if (!text) {
 		if (may_miss && answer->json && !find(answer, pointer, values))
@@ -316,9 +316,11 @@ enum pp_pdu_state pp_answer_state(struct pp_answer *answer, const struct pp_prof
 	char group[256];
 	const char *text = NULL;
 
+	for (int i = 0; i < profile->pending_if.count; i++)
+		if (check_expect(answer, profile->pending_if.item[i], values, NULL) == 0)
+			return PP_PDU_PENDING;
 	if (profile->state)
-		text = pp_answer_text(answer, strcmp(profile->state, "/") == 0 ? "" : profile->state,
-			values);
+		text = pp_answer_text(answer, profile->state, values);
 	else if (match_filled(answer, profile->state_regex, group, sizeof(group), values) == 1)
 		text = group;
 	if (!text)

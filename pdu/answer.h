@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a device's answer means: JSON pointers (RFC 6901, plus [KEY=VALUE] for the array element
+ * What a device's answer means: JSON pointers (RFC 6901, plus / alone for the whole document, and [KEY=VALUE] for the array element
  * whose member says so, because an outlet must be found by its own id and never by position),
  * assertions, and the map from values to states. A value that the profile does not name, a missing
  * one, and anything that is not the document it should be, is unknown.

@@ -679,8 +679,7 @@ static int read_labels(struct pp_pdu *pdu, struct pp_pdu_identity *identity, str
 			pp_answer_free(answer);
 			return -1;
 		}
-		text = pp_answer_text(answer, strcmp(pdu->profile->label_label, "/") == 0 ? "" :
-			pdu->profile->label_label, &values);
+		text = pp_answer_text(answer, pdu->profile->label_label, &values);
 		snprintf(identity->label[i], sizeof(identity->label[i]), "%s", text ? text : "");
 		pp_answer_free(answer);
 	}

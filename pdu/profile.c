@@ -54,6 +54,7 @@ static const struct key keys[] = {
 	{ "status", "on", BAR_LIST, P(state_on) },
 	{ "status", "off", BAR_LIST, P(state_off) },
 	{ "status", "pending", BAR_LIST, P(state_pending) },
+	{ "status", "pending_if", LIST, P(pending_if) },
 	{ "status", "watts", STRING, P(status_watts) },
 	{ "watts", "watts", STRING, P(watts_watts) },
 	{ "identity", "id", STRING, P(identity_id) },

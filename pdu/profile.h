@@ -66,6 +66,7 @@ struct pp_profile {
 	char *state;         /* JSON pointers, "|" between alternatives */
 	char *state_regex;   /* or: group 1 of this, in the text of the answer */
 	struct pp_profile_list state_on, state_off, state_pending;
+	struct pp_profile_list pending_if; /* "/pointer value": pending, whatever the state says */
 	char *status_watts, *watts_watts;
 	int64_t watts_period_ms; /* how long the meter needs for a new sample */
 	char *identity_id, *identity_model, *identity_regex, *label_label;

@@ -292,8 +292,15 @@ static void mock_challenge(struct mock *mock, struct mock_reply *reply)
 
 /* ---- relays --------------------------------------------------------------------------------- */
 
+/* outlet < 0: the answer is about all of them. */
 static void mock_status_read(struct mock *mock, int outlet)
 {
+	if (outlet < 0) {
+		for (int i = 0; i < MOCK_OUTLETS; i++)
+			mock_status_read(mock, i);
+		mock->status_reads -= MOCK_OUTLETS - 1;
+		return;
+	}
 	mock->status_reads++;
 	if (mock->fault == FAULT_FLAP && (mock->kinds & KIND_STATUS) && mock->sets[0])
 		mock->relay[outlet] = !mock->relay[outlet];
@@ -489,6 +496,8 @@ static void mock_serve_request(struct mock *mock, int fd, const struct mock_requ
 		mock_answer(fd, &reply, 0);
 		return;
 	}
+	if (reply.status == 201)
+		reply.status = 200;
 	mock->requests++;
 	struck = mock_struck(mock, &action);
 	if (struck && mock->fault == FAULT_401) {
@@ -499,7 +508,7 @@ static void mock_serve_request(struct mock *mock, int fd, const struct mock_requ
 		return;
 	}
 	if (reply.status == 0) {
-		was_on = mock->relay[action.outlet];
+		was_on = action.outlet >= 0 && mock->relay[action.outlet];
 		if (sets && (!struck || obeys(mock->fault)))
 			mock_set(mock, action.outlet, action.kind == KIND_ON, struck);
 		if (action.kind == KIND_STATUS)
