@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #define UUID_PREFIX "uuid:"
@@ -59,7 +60,7 @@ static bool uuid_allowed(const struct pp_allow *allow, const char *uuid)
 	size_t i, n = strlen(UUID_PREFIX);
 
 	for (i = 0; i < allow->count; i++)
-		if (strncmp(allow->text[i], UUID_PREFIX, n) == 0 && strcmp(allow->text[i] + n, uuid) == 0)
+		if (strncmp(allow->text[i], UUID_PREFIX, n) == 0 && strcasecmp(allow->text[i] + n, uuid) == 0)
 			return true;
 	return false;
 }
