@@ -173,7 +173,8 @@ static int do_op(struct bench *b, const struct test *t, enum pp_sync_call sync, 
 static int time_ops(struct bench *b, const struct test *t, const struct pp_method *method, int fd,
 	double seconds, struct pp_matrix_row *row, struct op_error *e)
 {
-	int64_t start = pp_clock_mono_ns(), end = start + (int64_t)(seconds * 1e9), before = start, now;
+	int64_t start = pp_clock_mono_ns(), end = start + (int64_t)(seconds * 1e9), before = start;
+	int64_t probe = start, now;
 	uint64_t ops = 0, stride = 1, i;
 
 	pp_histogram_init(b->latency);
@@ -188,8 +189,11 @@ static int time_ops(struct bench *b, const struct test *t, const struct pp_metho
 		now = pp_clock_mono_ns();
 		pp_histogram_add(b->latency, now - before);
 		before = now;
-		if (ops == FAST_PROBE_OPS && now - start < FAST_PROBE_OPS * FAST_OP_NS)
-			stride = FAST_STRIDE;
+		if (stride == 1 && ops % FAST_PROBE_OPS == 0) {
+			if (now - probe < FAST_PROBE_OPS * FAST_OP_NS)
+				stride = FAST_STRIDE;
+			probe = now;
+		}
 	} while (now < end && !stopped(b));
 	row->ops = ops;
 	row->elapsed_ns = now - start;

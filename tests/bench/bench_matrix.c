@@ -2,16 +2,22 @@
  *
  * Budget: a matrix row reaches 0.98 of the operations a second that pg_test_fsync reports, same
  * file, same disk, with histograms on.
- * Method: pairs of one whole pg_test_fsync and one whole matrix in its layout, the order swapped
- * from pair to pair, so that a disk that drifts favours neither. Per row the median of the pairs'
- * ratios and their spread. `bench_matrix PG_TEST_FSYNC [FOLDER [PAIRS [SECONDS]]]`.
+ * Method: pairs, the order swapped from pair to pair, so that a disk that drifts favours neither;
+ * per row the median of the pairs' ratios and the spread.
+ * `bench_matrix` alone: short pairs of a row and of the barest loop (write, sync, until an alarm; no
+ * histogram, no clock), which a noisy disk disturbs least. `bench_matrix PG_TEST_FSYNC [FOLDER
+ * [PAIRS [SECONDS]]]`: pairs of the whole program and the whole matrix, for a quiet machine.
  * Prints; judges nothing: the disk is a shared one.
  */
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include "src/core/clock.h"
 #include "writer/matrix.h"
 
 #define PAIRS_MAX 99
@@ -62,11 +68,104 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static volatile sig_atomic_t alarmed;
+
+static void on_alarm(int number)
+{
+	(void)number;
+	alarmed = 1;
+}
+
+/* The barest loop of a method on a file made as the matrix makes it; operations a second. */
+static double run_bare(const char *file, const struct pp_method *method, int ms)
+{
+	static uint8_t block[PP_MATRIX_BLOCK_BYTES] __attribute__((aligned(65536)));
+	struct itimerval timer = { .it_value = { ms / 1000, ms % 1000 * 1000 } };
+	uint64_t ops = 0;
+	int64_t began, ended;
+	int fd = open(file, O_RDWR | O_CREAT | O_EXCL, 0600), rc = fd < 0 ? -1 : 0;
+	size_t at;
+
+	for (at = 0; at < sizeof(block); at++)
+		block[at] = (uint8_t)(rand() >> 7);
+	for (at = 0; rc == 0 && at < PP_MATRIX_FILE_BYTES; at += sizeof(block))
+		rc = pwrite(fd, block, sizeof(block), (off_t)at) == (ssize_t)sizeof(block) ? 0 : -1;
+	if (rc != 0 || fsync(fd) != 0 || close(fd) != 0)
+		return -1;
+	fd = open(file, O_RDWR | pp_method_open_flags(method));
+	alarmed = 0;
+	signal(SIGALRM, on_alarm);
+	pp_clock_sleep_ms(50); /* as the matrix looks at the idle disk */
+	setitimer(ITIMER_REAL, &timer, NULL);
+	began = pp_clock_mono_ns();
+	while (!alarmed && rc == 0) {
+		rc = pwrite(fd, block, sizeof(block), 0) == (ssize_t)sizeof(block) ? 0 : -1;
+		if (rc == 0 && method->sync == PP_SYNC_FDATASYNC)
+			rc = fdatasync(fd);
+		else if (rc == 0 && method->sync == PP_SYNC_FSYNC)
+			rc = fsync(fd);
+		ops++;
+	}
+	ended = pp_clock_mono_ns();
+	close(fd);
+	unlink(file);
+	return rc == 0 ? (double)ops * 1e9 / (double)(ended - began) : -1;
+}
+
+static double run_row(const char *file, const struct pp_method *method, int ms)
+{
+	static struct pp_matrix matrix;
+	struct pp_matrix_config config = { .path = file, .only = &method->name, .only_count = 1,
+		.seconds = ms / 1e3 };
+	struct pp_error err = { 0 };
+
+	if (pp_matrix_run(&config, &matrix, &err) == 0)
+		return matrix.rows[0].ops_per_s;
+	fprintf(stderr, "bench_matrix: %s\n", err.text);
+	return -1;
+}
+
+static int bench_loop(const char *file, const char *name, int pairs, int ms)
+{
+	const struct pp_method *method = pp_method_find(name);
+	static double ratios[PAIRS_MAX];
+	int i;
+
+	for (i = 0; i < pairs; i++) {
+		double ours = i % 2 ? run_row(file, method, ms) : 0;
+		double bare = run_bare(file, method, ms);
+
+		if (i % 2 == 0)
+			ours = run_row(file, method, ms);
+		if (ours <= 0 || bare <= 0)
+			return -1;
+		ratios[i] = ours / bare;
+	}
+	qsort(ratios, (size_t)pairs, sizeof(double), by_value);
+	printf("%-28s %.3f (%.3f ... %.3f)\n", name, ratios[pairs / 2], ratios[pairs / 4],
+		ratios[pairs * 3 / 4]);
+	fflush(stdout);
+	return 0;
+}
+
+static int bench_loops(const char *file)
+{
+	static const char *const names[] = { "write", "direct", "open_datasync (direct)", "fdatasync",
+		"fsync" };
+	size_t i;
+
+	printf("matrix / bare loop, 25 pairs of 150 ms: median (quartiles)\n");
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (bench_loop(file, names[i], 25, 150) != 0)
+			return 2;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct pp_matrix matrix;
 	static double ratios[PP_MATRIX_ROWS_MAX][PAIRS_MAX];
-	const char *program = argc > 1 ? argv[1] : "pg_test_fsync";
+	const char *program = argc > 1 ? argv[1] : NULL;
 	int pairs = argc > 3 ? atoi(argv[3]) : 5, seconds = argc > 4 ? atoi(argv[4]) : 1, i;
 	struct rates pg = { .count = 0 };
 	char file[4096];
@@ -76,6 +175,8 @@ int main(int argc, char **argv)
 		return 2;
 	snprintf(file, sizeof(file), "%s/bench_matrix.%ld.tmp", argc > 2 ? argv[2] : ".",
 		(long)getpid());
+	if (!program)
+		return bench_loops(file);
 	for (i = 0; i < pairs; i++) {
 		if ((i % 2 == 0 && run_pg(program, file, seconds, &pg) != 0) ||
 			run_matrix(file, seconds, &matrix) != 0 ||
