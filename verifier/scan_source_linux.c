@@ -356,6 +356,8 @@ again:
 				abandon(s, r);
 				goto again;
 			}
+			if (r->job[i].os_code != 0)
+				r->job[i].state = JOB_NONE; /* failed ahead: try again when asked */
 		}
 		j = &r->job[0];
 		job_start(s, r, j, file, offset, bytes);

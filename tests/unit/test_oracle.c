@@ -15,11 +15,12 @@
 /*
  * Where the slot stands. 256 slots, group 1, W = 64.
  * OVERWRITE: e is of this run (lap 1), F empty.      LAP: e is of lap 2, the slot had a lap 1.
- * FLIGHT: e of lap 1, F is of lap 2.                 BASE: only the base belongs; F empty.
- * BASE_FLIGHT: base, and F.                          A_...: the same in an append file.
- * A_HOLE: F over a hole.                             A_BEYOND: a hole that F does not reach.
+ * FLIGHT: e of lap 1, F is of lap 2.                 LAP_FLIGHT: the same a lap later.
+ * BASE: only the base belongs; F empty.              BASE_FLIGHT: base, and F.
+ * A_...: the same in an append file.                 A_HOLE: F over a hole.
+ * A_BEYOND: a hole that F does not reach.
  */
-enum situation { OVERWRITE, LAP, FLIGHT, BASE, BASE_FLIGHT, A_DURABLE, A_HOLE, A_BEYOND, A_BASE };
+enum situation { OVERWRITE, LAP, FLIGHT, LAP_FLIGHT, BASE, BASE_FLIGHT, A_DURABLE, A_HOLE, A_BEYOND, A_BASE };
 
 static const struct {
 	enum pp_workload workload;
@@ -28,6 +29,7 @@ static const struct {
 	[OVERWRITE]   = { PP_OVERWRITE, 100, 50, 51, 0, 0 },
 	[LAP]         = { PP_OVERWRITE, 300, 10, 267, 0, 11 },
 	[FLIGHT]      = { PP_OVERWRITE, 300, 50, 51, 307, 0 },
+	[LAP_FLIGHT]  = { PP_OVERWRITE, 540, 50, 307, 563, 51 },
 	[BASE]        = { PP_OVERWRITE, 100, 200, 0, 0, 0 },
 	[BASE_FLIGHT] = { PP_OVERWRITE, 100, 110, 0, 111, 0 },
 	[A_DURABLE]   = { PP_APPEND, 50, 23, 21, 0, 0 },
@@ -99,6 +101,9 @@ static const struct row rows[] = {
 	{ FLIGHT, R, "nnfn", PP_LOSS_TORN },
 	{ FLIGHT, F, "xnnn", PP_LOSS_MISDIRECTED },
 	{ FLIGHT, F, "nnnX", PP_LOSS_MISDIRECTED },
+	{ LAP_FLIGHT, F, "ennn", NO_LOSS },
+	{ LAP_FLIGHT, F, "oooo", PP_LOSS_STALE },
+	{ LAP_FLIGHT, F, "nnno", PP_LOSS_TORN },     /* of this run is not yet of F */
 	/* the base is e */
 	{ BASE, F, "bbbb", NO_LOSS },
 	{ BASE, F, "bbbd", PP_LOSS_CORRUPT },        /* forgets the base */
@@ -129,6 +134,7 @@ static const struct row rows[] = {
 	{ A_HOLE, F, "XXXX", NO_LOSS },
 	{ A_HOLE, F, "iiii", NO_LOSS },              /* stale block of a file that stood there before */
 	{ A_HOLE, F, "xxxx", NO_LOSS },
+	{ A_HOLE, R, "nnXX", PP_LOSS_MISDIRECTED },
 	{ A_BEYOND, F, "zzzz", PP_LOSS_BLANK },      /* drops the bound W */
 	{ A_BEYOND, F, "dddd", PP_LOSS_CORRUPT },
 	{ A_BEYOND, F, "XXXX", PP_LOSS_MISDIRECTED },
@@ -900,13 +906,17 @@ static void collateral_with_sub_block(void **state)
 		assert_int_equal(w.result.losses, sub ? 1 : 2);
 		world_release(&w);
 	}
-	/* blank is no damage: a loss, whatever the unit */
+	/* blank is no damage: a loss, whatever the unit, also beside damage */
 	world_init_sized(&w, PP_OVERWRITE, 1, 1, 1024, 4096, true, 256);
 	world_lay(&w, w.layout.slots);
 	world_take_base(&w);
 	world_write_until(&w, 0, 98);
 	w.acked[0] = 98;
 	memset(world_slot(&w, 0, 97), 0, 1024);
+	assert_int_equal(world_judge(&w), 0);
+	assert_int_equal(w.result.losses, 1);
+	assert_int_equal(w.result.collateral, 0);
+	memset(world_slot(&w, 0, 97), 0x5a, 512);
 	assert_int_equal(world_judge(&w), 0);
 	assert_int_equal(w.result.losses, 1);
 	assert_int_equal(w.result.collateral, 0);

@@ -101,6 +101,34 @@ static void tells_what_stands_there(void **state)
 	}
 }
 
+/* Cells that differ in one field only are not one record, however valid each is. */
+static void mixed_records_are_raw(void **state)
+{
+	int field;
+
+	(void)state;
+	for (field = 0; field < 6; field++) {
+		struct world w;
+		struct pp_record r;
+
+		world_init(&w, PP_OVERWRITE, 1, 1);
+		world_lay(&w, w.layout.slots);
+		r = world_record(&w, &w.before, 0, 20, 21);
+		switch (field) {
+		case 0: r.seq += 256; break;
+		case 1: r.issued_ns++; break;
+		case 2: r.durable--; break;
+		case 3: r.flags = PP_RECORD_COMPRESSIBLE; break;
+		case 4: r.lane = 1; break;
+		case 5: r.run = w.other; break;
+		}
+		world_write_cells(&w, &r, 0, 20, 3, 1);
+		w.scan = world_take_scan(&w, NULL, 0);
+		assert_int_equal(slot_at(w.scan, 0, 20)->kind, PP_SLOT_RAW);
+		world_release(&w);
+	}
+}
+
 static void files_end_where_they_end(void **state)
 {
 	static const struct { uint64_t bytes; uint64_t slots; uint8_t kind; unsigned absent; } cases[] = {
@@ -465,6 +493,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_what_stands_there),
+		cmocka_unit_test(mixed_records_are_raw),
 		cmocka_unit_test(files_end_where_they_end),
 		cmocka_unit_test(tells_gone_from_failing),
 		cmocka_unit_test(ends_without_a_scan),
