@@ -191,13 +191,6 @@ static int send_hello(struct agent_session *s, struct pp_error *err)
 	return rc;
 }
 
-static const bool has_index[PP_ORDER_KINDS] = {
-	[PP_ORDER_FORMAT] = true, [PP_ORDER_PROVE] = true, [PP_ORDER_RELEASE] = true,
-	[PP_ORDER_CHECK] = true, [PP_ORDER_PREWRITE] = true, [PP_ORDER_SIZES] = true,
-	[PP_ORDER_WATCH] = true, [PP_ORDER_RUN] = true, [PP_ORDER_STOP] = true,
-	[PP_ORDER_SCAN] = true, [PP_ORDER_MATRIX] = true,
-};
-
 /* Queues an order, or does what needs no drive. True: the session is over, *after says why. */
 static bool take_order(struct agent_session *s, uint32_t id, const struct pp_frame *frame,
 	enum after *after)
@@ -205,6 +198,7 @@ static bool take_order(struct agent_session *s, uint32_t id, const struct pp_fra
 	struct agent_request *r = calloc(1, sizeof(*r));
 	struct pp_error why = { 0 };
 	enum pp_order_kind kind;
+	uint32_t slot;
 	int rc;
 
 	rc = r ? pp_order_parse(&r->order, frame->payload + 4, frame->bytes - 4, &why)
@@ -219,8 +213,8 @@ static bool take_order(struct agent_session *s, uint32_t id, const struct pp_fra
 	r->id = id;
 	kind = r->order.kind;
 	if (kind != PP_ORDER_PING && kind != PP_ORDER_POWEROFF && kind != PP_ORDER_REBOOT) {
-		if (agent_slot_queue(&s->slots[has_index[kind] ? r->order.index : AGENT_GENERAL], r,
-			&why) != 0) {
+		slot = pp_order_has_index(kind) ? r->order.index : AGENT_GENERAL;
+		if (agent_slot_queue(&s->slots[slot], r, &why) != 0) {
 			agent_answer_error(s, id, &why);
 			pp_order_release(&r->order);
 			free(r);

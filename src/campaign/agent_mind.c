@@ -83,20 +83,16 @@ static void send_note(struct agent_session *s, const struct pp_note *note)
 	pp_buf_release(&kv);
 }
 
-/*
- * Reads the log. True if it tells of the first I/O error since the watch began. slot->log and the
- * io_error fields are this thread's while slot->borrowed is set.
- */
-static bool mind_log(struct agent_slot *slot)
+/* Reads the log. It and the io_error fields are this thread's while slot->borrowed is set. */
+static void mind_log(struct agent_slot *slot)
 {
 	struct pp_kmsg_event event;
 	struct pp_note note;
-	bool fresh = false;
 	int i;
 
 	for (i = 0; i < LOG_EVENTS_A_TICK && pp_kmsg_poll(&slot->log, &event, NULL) == 1; i++) {
 		if (event.class == PP_KMSG_IO_ERROR && !slot->io_error) {
-			slot->io_error = fresh = true;
+			slot->io_error = true;
 			snprintf(slot->io_error_text, sizeof(slot->io_error_text), "%s", event.text);
 		}
 		if (slot->log_notes++ >= AGENT_LOG_NOTES_MAX)
@@ -108,7 +104,6 @@ static bool mind_log(struct agent_slot *slot)
 		snprintf(note.text, sizeof(note.text), "%s", event.text);
 		send_note(slot->session, &note);
 	}
-	return fresh;
 }
 
 static void note_io_error(struct agent_slot *slot)
@@ -166,7 +161,10 @@ static bool mind_borrowed(struct agent_slot *slot, struct pp_writer *writer, boo
 			pp_writer_stop(writer, 0, NULL);
 		return told;
 	}
-	if (slot->log_open && mind_log(slot) && writer && !told) {
+	if (slot->log_open)
+		mind_log(slot);
+	/* also one that came between the start of the watch and the writer's */
+	if (slot->io_error && writer && !told) {
 		pp_writer_stop(writer, 0, NULL);
 		note_io_error(slot);
 		return true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The agent as a systemd service (systemd.service(5), systemd.unit(5)): it must come back by itself
- * after every cut, before anybody logs in.
+ * after every cut, before anybody logs in. It does not wait for the network: it tries until there is
+ * one, and each second of a boot is paid for at every cut.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -44,8 +45,6 @@ int pp_agent_unit_text(const char *binary, const char *const *arguments, struct 
 
 	pp_buf_addf(buf, "[Unit]\n"
 		"Description=plugpull agent: writes and scans for power-cut tests\n"
-		"Wants=network-online.target\n"
-		"After=network-online.target\n"
 		"StartLimitIntervalSec=0\n"
 		"\n"
 		"[Service]\n"

@@ -45,6 +45,11 @@ const char *pp_order_name(enum pp_order_kind kind)
 	return orders[kind].name;
 }
 
+bool pp_order_has_index(enum pp_order_kind kind)
+{
+	return orders[kind].groups & G_INDEX;
+}
+
 /* ---- fields -------------------------------------------------------------------------------- */
 
 static const char *kind_name(int kind)

@@ -65,6 +65,8 @@ enum pp_order_kind {
 	PP_ORDER_KINDS
 };
 const char *pp_order_name(enum pp_order_kind kind);
+/* True for orders on one drive of the plan. */
+bool pp_order_has_index(enum pp_order_kind kind);
 
 /* Only the fields that the table above names for its kind count. */
 struct pp_order {

@@ -4,6 +4,7 @@
  */
 #include "cmd_agent.h"
 
+#include <arpa/inet.h>
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
@@ -66,6 +67,7 @@ static int parse_port(const char *text, uint16_t *port)
 static int parse_control(const char *text, struct pp_agent_config *config)
 {
 	const char *colon = strrchr(text, ':'), *start = text, *end = text + strlen(text);
+	struct in6_addr ignored;
 
 	config->port = PP_WIRE_PORT;
 	if (text[0] == '[') {
@@ -82,7 +84,8 @@ static int parse_control(const char *text, struct pp_agent_config *config)
 		return -1;
 	memcpy(config->address, start, (size_t)(end - start));
 	config->address[end - start] = '\0';
-	return 0;
+	return inet_pton(AF_INET, config->address, &ignored) == 1 ||
+		inet_pton(AF_INET6, config->address, &ignored) == 1 ? 0 : -1;
 }
 
 struct choice {

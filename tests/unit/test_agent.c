@@ -95,6 +95,7 @@ static void test_hello_ping_and_garbage(void **state)
 {
 	struct pp_error err = { 0 };
 	struct pp_order ping;
+	struct pp_event ev;
 	struct pp_buf buf;
 	struct pp_kv kv;
 
@@ -113,6 +114,12 @@ static void test_hello_ping_and_garbage(void **state)
 	assert_int_equal(pp_listener_call(listener, session, &buf, &kv, WAIT_MS, NULL, NULL, &err), -1);
 	assert_non_null(strstr(err.text, "harder"));
 	pp_buf_release(&buf);
+	order_done(&ping);
+	/* what is not control's to say ends the connection */
+	assert_int_equal(pp_listener_send(listener, session, PP_FRAME_BEAT, NULL, 0, &err), 0);
+	wait_event(PP_EVENT_CLOSED, &ev);
+	pp_event_release(&ev);
+	wait_connected();
 	order_done(&ping);
 	finish();
 }
@@ -330,6 +337,76 @@ static void test_raw_and_matrix(void **state)
 	finish();
 }
 
+/* A folder of a mounted file system, by path; and nothing through a link that leads out of it. */
+static void test_allowed_folder(void **state)
+{
+	char mounted[96], inside[128], file[160];
+	struct pp_target_spec spec;
+	enum pp_target_state made;
+	struct pp_error err = { 0 };
+
+	(void)state;
+	need_loop();
+	snprintf(mounted, sizeof(mounted), "%s/mounted", folder);
+	snprintf(inside, sizeof(inside), "%s/inside", mounted);
+	snprintf(file, sizeof(file), "%s/" PP_ORDER_FILE, inside);
+	order_base(PP_TARGET_FILE);
+	spec = o.spec;
+	strcpy(spec.fs_type, "ext4");
+	spec.fs_partition = 0;
+	if (pp_target_format(&spec, &made, &err) != 0)
+		fail_msg("%s", err.text);
+	mkdir(mounted, 0700);
+	assert_int_equal(mount(node, mounted, "ext4", 0, NULL), 0);
+	mkdir(inside, 0700);
+	start(inside);
+	wait_connected();
+	do_refused(PP_ORDER_PROVE, "not on this agent's allow list");
+	strcpy(o.spec.path, mounted);
+	do_refused(PP_ORDER_PROVE, "not on this agent's allow list");
+	strcpy(o.spec.path, inside);
+	prove(PP_TARGET_OK);
+	layout(PP_OVERWRITE, 1, 4 * MB);
+	assert_int_equal(symlink("../outside", file), 0);
+	do_refused(PP_ORDER_PREWRITE, "cannot open '" PP_ORDER_FILE "'");
+	unlink(file);
+	do_done(PP_ORDER_PREWRITE);
+	start_run();
+	wait_acks(50);
+	stop_run();
+	assert_int_equal(link(file, inside), -1);
+	strcat(inside, "/second");
+	assert_int_equal(link(file, inside), 0);
+	do_refused(PP_ORDER_RUN, "one name");
+	finish();
+	umount(mounted);
+}
+
+static void test_allowed_uuid(void **state)
+{
+	struct pp_target_spec spec;
+	enum pp_target_state made;
+	struct pp_error err = { 0 };
+	char allow[80];
+
+	(void)state;
+	need_loop();
+	order_base(PP_TARGET_FILE);
+	spec = o.spec;
+	strcpy(spec.fs_type, "ext4");
+	spec.fs_partition = 0;
+	if (pp_target_format(&spec, &made, &err) != 0)
+		fail_msg("%s", err.text);
+	snprintf(allow, sizeof(allow), "uuid:%s", spec.fs_uuid);
+	start(allow);
+	wait_connected();
+	do_refused(PP_ORDER_PROVE, "not on this agent's allow list"); /* "auto" is no UUID */
+	strcpy(o.spec.fs_uuid, spec.fs_uuid);
+	do_refused(PP_ORDER_FORMAT, "not on this agent's allow list");
+	prove(PP_TARGET_OK);
+	finish();
+}
+
 /* M2.4: without echoes a lane stops within W; an echo of what was never acked ends the session. */
 static void test_window_and_false_echo(void **state)
 {
@@ -483,6 +560,7 @@ static void test_error_in_the_kernel_log(void **state)
 	struct pp_stopped stopped;
 	struct pp_note note;
 	static _Alignas(4096) uint8_t block[4096];
+	uint64_t last;
 	char *saved = strdup(image);
 	int fd, mounted;
 
@@ -522,6 +600,9 @@ static void test_error_in_the_kernel_log(void **state)
 	note = wait_note(PP_NOTE_FAILED);
 	assert_string_equal(note.call, "kernel log");
 	assert_non_null(strstr(note.text, node + 5));
+	last = acked(0);
+	pp_clock_sleep_ms(200);
+	assert_int_equal(acked(0), last);
 	stopped = stop_run();
 	assert_true(stopped.failed);
 	assert_string_equal(stopped.error, note.text);
@@ -547,6 +628,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused_targets, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_whole_dialogue, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_raw_and_matrix, set_up_drive, tear_down_drive),
+		cmocka_unit_test_setup_teardown(test_allowed_folder, set_up_drive, tear_down_drive),
+		cmocka_unit_test_setup_teardown(test_allowed_uuid, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_window_and_false_echo, set_up_drive,
 			tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_connection_loss_stops_the_lanes, set_up_drive,
