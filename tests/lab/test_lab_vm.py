@@ -274,6 +274,15 @@ def test_orderly(lab):
     check("and is no unsafe shutdown", smart(lab, 1) == ("LIE", before[1] + 1, before[2]))
 
 
+def test_file_systems(lab):
+    """The kernel finds its modules by itself when a file system is mounted by its type."""
+    for kind in ("xfs", "btrfs"):
+        if shutil.which("mkfs." + kind, path=os.environ["PATH"] + ":/usr/sbin:/sbin"):
+            check(f"{kind} can be made and mounted", lab.guest(
+                f"mkfs.{kind} -q -f /dev/nbd3 >/dev/null 2>&1 && mount -t {kind} /dev/nbd3 /mnt && "
+                "echo yes >/mnt/f && cat /mnt/f && umount /mnt") == "yes")
+
+
 def boot_id(lab):
     return lab.guest("cat /proc/sys/kernel/random/boot_id")
 
@@ -343,7 +352,7 @@ def test_not_a_cut(lab):
 def drive_options():
     options = []
     for serial, behaviour, _, _, _ in DRIVES:
-        options += ["--drive", f"{serial},behaviour={behaviour},size=128M,destage=0,survive=0"]
+        options += ["--drive", f"{serial},behaviour={behaviour},size=400M,destage=0,survive=0"]
     return options
 
 
@@ -367,6 +376,7 @@ def main():
         test_what_the_kernel_is_told(lab)
         test_cut(lab)
         test_fua_through_a_file_system(lab)
+        test_file_systems(lab)
         test_orderly(lab)
         test_reset(lab)
         test_lying_pdu(lab)
