@@ -44,7 +44,7 @@ enum mock_fault {
 	FAULT_RESET_BEFORE,
 	FAULT_HANG_AFTER,    /* obeys, then never answers */
 	FAULT_HANG_BEFORE,
-	FAULT_LATE,          /* never answers, and obeys when the next request has been answered */
+	FAULT_LATE,          /* never answers, and obeys when late_after more have been answered */
 	FAULT_HALF,
 	FAULT_BIG,
 	FAULT_GARBAGE,
@@ -117,6 +117,7 @@ struct mock {
 	int fault_count; /* so many; 0: for good */
 
 	int requests, sets[2], status_reads, unauthorized, empty_posts, others_changed;
+	int late_after;  /* FAULT_LATE: so many requests later */
 	int late; /* outlet + 1 that a lost command will still change */
 	bool late_on;
 	unsigned nonce;
@@ -530,7 +531,7 @@ static void mock_serve_request(struct mock *mock, int fd, const struct mock_requ
 	} else {
 		mock_spoil(mock, fd, &reply);
 	}
-	if (mock->late && !(sets && struck)) {
+	if (mock->late && !(sets && struck) && --mock->late_after <= 0) {
 		mock_set(mock, mock->late - 1, mock->late_on, false);
 		mock->late = 0;
 	}
@@ -601,6 +602,7 @@ static void mock_start(struct mock *mock, const char *dialect)
 		mock->relay[i] = mock->target[i] = true;
 	mock->load_w = 42;
 	mock->slow_reads = 3;
+	mock->late_after = 1;
 	mock->kinds = KIND_ANY;
 	mock->user = "admin";
 	mock->device_id = "mock-device-0001";

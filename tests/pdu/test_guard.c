@@ -127,15 +127,20 @@ static void killed_at_each_step(void **state)
 /* Killed with the off under way, and the device obeys it only after the guard's on. */
 static void late_off_of_a_dead_controller(void **state)
 {
-	static const enum mock_fault faults[] = { FAULT_HANG_AFTER, FAULT_LATE };
+	/* 1: just after the on; 3: when the guard has read it back on twice already. */
+	static const struct {
+		enum mock_fault fault;
+		int late_after;
+	} cases[] = { { FAULT_HANG_AFTER, 1 }, { FAULT_LATE, 1 }, { FAULT_LATE, 3 } };
 
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		struct rig rig;
 		pid_t pid;
 
 		rig_start_with_password(&rig);
-		rig.mock.fault = faults[i];
+		rig.mock.fault = cases[i].fault;
+		rig.mock.late_after = cases[i].late_after;
 		rig.mock.kinds = KIND_OFF;
 		pid = spawn_controller(&rig, 0, 3000);
 		while (!rig.mock.late && !rig.mock.sets[0])
