@@ -695,13 +695,14 @@ int pp_pdu_identify(struct pp_pdu *pdu, struct pp_pdu_identity *identity, struct
 		identity = &here;
 	memset(identity, 0, sizeof(*identity));
 	pdu->identified = false;
-	if (read_identity(pdu, identity, err) != 0)
+	/* What nobody expects need not be readable; a device that is away shows in its status. */
+	if (read_identity(pdu, identity, err) != 0 && config->identity)
 		return -1;
 	if (config->identity && strcasecmp(config->identity, identity->id) != 0)
 		return pp_fail(err, PP_ERR_REFUSED,
 			"the device at '%s' is '%s', not '%s': nothing is switched", pdu->host_key,
 			identity->id, config->identity);
-	if (read_labels(pdu, identity, err) != 0)
+	if (read_labels(pdu, identity, err) != 0 && config->label)
 		return -1;
 	if (config->label && strcmp(config->label, identity->label[0]) != 0)
 		return pp_fail(err, PP_ERR_REFUSED,
@@ -716,6 +717,8 @@ int pp_pdu_identify(struct pp_pdu *pdu, struct pp_pdu_identity *identity, struct
 			return -1;
 	}
 	pdu->identified = true;
+	if (err)
+		*err = (struct pp_error){ 0 };
 	return 0;
 }
 

@@ -100,7 +100,8 @@ struct pp_pdu_identity {
 	char label[PP_PDU_OUTLETS_MAX][128]; /* names of the outlets, "" where there are none */
 };
 
-/* Reads who the device is and fails (PP_ERR_REFUSED) when that is not what the config expects. */
+/* Reads who the device is and fails (PP_ERR_REFUSED) when that is not what the config expects. What
+ * the config does not expect and the device does not say is left empty. */
 int pp_pdu_identify(struct pp_pdu *pdu, struct pp_pdu_identity *identity, struct pp_error *err);
 
 /* Runs the profile's [check ...] requests: auto-off, power-on state, locks, delays. Each complaint

@@ -43,7 +43,8 @@ static const struct row rows[] = {
 	{ FAULT_500, KIND_OFF, FAILED, false, true },
 	{ FAULT_403, KIND_OFF, FAILED, false, true },
 	/* The relay obeys, but what is read back is worth nothing. */
-	{ FAULT_FLAP, KIND_STATUS, NOT_RESTORED, false, true }, /* nor can the on be believed */
+	/* Nor can the on be believed then, and nobody knows where the relay stops. */
+	{ FAULT_FLAP, KIND_STATUS, NOT_RESTORED, false, true },
 	{ FAULT_WELDED, KIND_ANY, UNKNOWN, false, true },
 	/* The status never works: nothing is sent at all. */
 	{ FAULT_ERROR_IN_BODY, KIND_STATUS, UNKNOWN, false, true },
@@ -80,7 +81,7 @@ static void each_fault_has_its_outcome(void **state)
 			fail_msg("%s", err.text);
 		rc = pp_pdu_off(pdu, &times, &err);
 		if (times.outcome != row->outcome || times.ambiguous != row->ambiguous ||
-		    rig.mock.relay[0] != row->on_afterwards ||
+		    (rig.mock.relay[0] != row->on_afterwards && row->outcome != NOT_RESTORED) ||
 		    (rc == 0) != (row->outcome == PP_PDU_VERIFIED))
 			fail_msg("%s on %d: outcome %s%s, relay %s: %s\n%s",
 				mock_fault_names[row->fault], row->kinds,
