@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Real reads for the scan (scan.h): of a raw device or of the lanes' files, past every cache of
- * this host, with one read of read-ahead so that checking and reading overlap.
+ * this host, with two reads of read-ahead so that checking and reading overlap.
  *
  * The reads happen in a thread of the source's own. One that gives no answer for the timeout is
  * reported as ETIMEDOUT and left behind: a thread in an uninterruptible read cannot be ended, so it

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Method. A reader is a thread with two buffers and its own descriptors. It does one job at a time:
- * fill a buffer with the blocks around a range. The caller waits for the job it wants, starts the
- * one that will be wanted next in the other buffer, and only then copies. Reader and caller each
- * hold a reference; whoever lets go last frees it, so that a reader left behind in a read
- * writes into memory that is still its own.
+ * Method. A reader is a thread with three buffers and its own descriptors. It does one job at a
+ * time: fill a buffer with the blocks around a range. The caller waits for the job it wants, queues
+ * the two that will be wanted next (two, so that the drive never waits for the caller to wake up),
+ * and only then copies. Reader and caller each hold a reference; whoever lets go last frees it, so
+ * that a reader left behind in a read writes into memory that is still its own.
  */
 #include "scan_source.h"
 
@@ -29,12 +29,14 @@
 #define AHEAD_BYTES_MIN (64U << 10)        /* smaller reads are searches, not a walk */
 #define MEMORY_ALIGN    4096U
 #define NOT_OPEN        (-1)
+#define JOBS            3
 
 enum job_state { JOB_NONE, JOB_WAITING, JOB_RUNNING, JOB_DONE };
 
 /* A range, widened to whole blocks, and what came of it. */
 struct job {
 	enum job_state state;
+	uint64_t number;             /* the lowest is done first */
 	uint32_t file;
 	uint64_t offset, bytes;      /* what was asked for */
 	uint64_t from;               /* where the buffer begins */
@@ -50,7 +52,8 @@ struct reader {
 	pthread_cond_t changed;
 	int references;
 	bool quit, gone;             /* asked to end; has ended */
-	struct job job[2];
+	struct job job[JOBS];
+	uint64_t jobs;               /* how many there have been */
 	bool buffered;
 	struct pp_scan_io io;
 	char **path;                 /* its own: it may outlive the source; NULL with the caller's io */
@@ -107,8 +110,8 @@ static void reader_free(struct reader *r)
 	free_paths(r->path);
 	free(r->fd);
 	free(r->direct);
-	free(r->job[0].buf);
-	free(r->job[1].buf);
+	for (i = 0; i < JOBS; i++)
+		free(r->job[i].buf);
 	pthread_cond_destroy(&r->changed);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
@@ -179,12 +182,13 @@ static int do_job(struct reader *r, const struct job *j)
 
 static struct job *waiting_job(struct reader *r)
 {
+	struct job *first = NULL;
 	int i;
 
-	for (i = 0; i < 2; i++)
-		if (r->job[i].state == JOB_WAITING)
-			return &r->job[i];
-	return NULL;
+	for (i = 0; i < JOBS; i++)
+		if (r->job[i].state == JOB_WAITING && (!first || r->job[i].number < first->number))
+			first = &r->job[i];
+	return first;
 }
 
 static void *reader_main(void *arg)
@@ -229,11 +233,14 @@ static bool reader_allocate(struct reader *r, const struct file_source *s)
 	r->files = files;
 	r->fd = calloc(files, sizeof(*r->fd));
 	r->direct = calloc(files, sizeof(*r->direct));
-	r->job[0].buf = aligned_alloc(MEMORY_ALIGN, BUFFER_BYTES);
-	r->job[1].buf = aligned_alloc(MEMORY_ALIGN, BUFFER_BYTES);
 	for (i = 0; r->fd && i < files; i++)
 		r->fd[i] = NOT_OPEN;
-	return r->fd && r->direct && r->job[0].buf && r->job[1].buf;
+	for (i = 0; i < JOBS; i++) {
+		r->job[i].buf = aligned_alloc(MEMORY_ALIGN, BUFFER_BYTES);
+		if (!r->job[i].buf)
+			return false;
+	}
+	return r->fd && r->direct;
 }
 
 /* NULL with errno. */
@@ -280,7 +287,8 @@ static bool is_busy(const struct job *j)
 	return j->state == JOB_WAITING || j->state == JOB_RUNNING;
 }
 
-/* True when the job is done, false when its read gave no answer in time. */
+/* True when the job is done, false when its read gave no answer in time. One that waits has as much
+ * time for each before it; the caller asks for the oldest first. */
 static bool job_finish(const struct file_source *s, struct reader *r, const struct job *j)
 {
 	int64_t asked_ns = pp_clock_mono_ns(), deadline_ns;
@@ -304,6 +312,7 @@ static void job_start(struct file_source *s, struct reader *r, struct job *j, ui
 	j->bytes = bytes;
 	j->from = offset / align * align;
 	j->span = (size_t)((end + align - 1) / align * align - j->from);
+	j->number = r->jobs++;
 	j->stale = false;
 	j->state = JOB_WAITING;
 	pthread_cond_broadcast(&r->changed);
@@ -328,6 +337,36 @@ static void abandon(struct file_source *s, struct reader *r)
 	reader_let_go(r);
 }
 
+static struct job *job_find(struct reader *r, uint32_t file, uint64_t offset, uint64_t bytes)
+{
+	int i;
+
+	for (i = 0; i < JOBS; i++)
+		if (job_is(&r->job[i], file, offset, bytes))
+			return &r->job[i];
+	return NULL;
+}
+
+/* Waits until no job is under way, and forgets those that failed: they are tried again when asked
+ * for. False where one hangs. */
+static bool jobs_finish(const struct file_source *s, struct reader *r)
+{
+	struct job *j;
+	int i;
+
+	for (i = 0; i < JOBS; i++) /* what has not begun need not be waited for */
+		if (r->job[i].state == JOB_WAITING)
+			r->job[i].state = JOB_NONE;
+	for (i = 0; i < JOBS; i++) {
+		j = &r->job[i];
+		if (!job_finish(s, r, j))
+			return false;
+		if (j->os_code != 0)
+			j->state = JOB_NONE;
+	}
+	return true;
+}
+
 /*
  * The job for this range, done; NULL with *os_code. The lock of s->reader is held on success. Where
  * a read-ahead of something else hangs, that is not this range's fault: a fresh reader tries.
@@ -337,7 +376,6 @@ static struct job *job_get(struct file_source *s, uint32_t file, uint64_t offset
 {
 	struct reader *r;
 	struct job *j;
-	int i;
 
 again:
 	if (!s->reader)
@@ -348,23 +386,22 @@ again:
 	}
 	r = s->reader;
 	pthread_mutex_lock(&r->lock);
-	j = job_is(&r->job[0], file, offset, bytes) ? &r->job[0]
-		: job_is(&r->job[1], file, offset, bytes) ? &r->job[1] : NULL;
+	j = job_find(r, file, offset, bytes);
 	if (!j) {
-		for (i = 0; i < 2; i++) {
-			if (!job_finish(s, r, &r->job[i])) {
-				abandon(s, r);
-				goto again;
-			}
-			if (r->job[i].os_code != 0)
-				r->job[i].state = JOB_NONE; /* failed ahead: try again when asked */
+		if (!jobs_finish(s, r)) {
+			abandon(s, r);
+			goto again;
 		}
 		j = &r->job[0];
 		job_start(s, r, j, file, offset, bytes);
 	}
 	if (!job_finish(s, r, j)) {
-		*os_code = ETIMEDOUT;
+		bool began = j->state == JOB_RUNNING;
+
 		abandon(s, r);
+		if (!began)
+			goto again;
+		*os_code = ETIMEDOUT;
 		return NULL;
 	}
 	if (!job_is(j, file, offset, bytes)) { /* a longer read-ahead, and it failed */
@@ -375,17 +412,28 @@ again:
 	return j;
 }
 
+/* j was just used, and is still to be copied from. */
 static void read_ahead(struct file_source *s, struct reader *r, const struct job *j)
 {
-	struct job *other = j == &r->job[0] ? &r->job[1] : &r->job[0];
-	uint64_t next = j->offset + j->bytes, bytes = j->bytes, end = s->file_bytes[j->file];
+	uint64_t here = j->offset + j->bytes, next = here, bytes = j->bytes;
+	uint64_t end = s->file_bytes[j->file];
+	struct job *free_job;
+	int i, k;
 
-	if (bytes < AHEAD_BYTES_MIN || next >= end || is_busy(other) ||
-		job_is(other, j->file, next, 1))
-		return;
-	if (bytes > end - next)
-		bytes = end - next;
-	job_start(s, r, other, j->file, next, bytes);
+	for (k = 1; k < JOBS && bytes >= AHEAD_BYTES_MIN && next < end; k++, next += bytes) {
+		if (bytes > end - next)
+			bytes = end - next;
+		if (job_find(r, j->file, next, bytes))
+			continue;
+		free_job = NULL;
+		for (i = 0; i < JOBS; i++)
+			if (&r->job[i] != j && !is_busy(&r->job[i]) && (r->job[i].state == JOB_NONE ||
+				r->job[i].file != j->file || r->job[i].offset < here || r->job[i].stale))
+				free_job = &r->job[i];
+		if (!free_job)
+			return;
+		job_start(s, r, free_job, j->file, next, bytes);
+	}
 }
 
 static int source_read(void *ctx, uint32_t file, uint64_t offset, void *buf, size_t bytes,
@@ -435,11 +483,13 @@ static int size_of_fd(int fd, uint64_t *bytes)
 static void forget_read_ahead(struct file_source *s)
 {
 	struct reader *r = s->reader;
+	int i;
 
 	if (!r)
 		return;
 	pthread_mutex_lock(&r->lock);
-	r->job[0].stale = r->job[1].stale = true;
+	for (i = 0; i < JOBS; i++)
+		r->job[i].stale = true;
 	pthread_mutex_unlock(&r->lock);
 }
 

@@ -158,7 +158,7 @@ static int read_at(struct fake *f, uint64_t offset, size_t bytes)
 	return 0;
 }
 
-static void reads_ahead_by_one(void **state)
+static void reads_ahead(void **state)
 {
 	struct fake *f = *state;
 	uint64_t at;
@@ -195,6 +195,16 @@ static void reads_right_in_any_order(void **state)
 	}
 }
 
+/* The drive changes its mind. */
+static void change_byte(struct fake *f, off_t at)
+{
+	int fd = open(f->path, O_WRONLY);
+
+	f->bytes[at] ^= 1;
+	assert_int_equal(pwrite(fd, f->bytes + at, 1, at), 1);
+	close(fd);
+}
+
 /* M4.7: a re-read comes from the drive, not from what the first scan had read ahead or read. */
 static void serves_nothing_twice(void **state)
 {
@@ -205,19 +215,14 @@ static void serves_nothing_twice(void **state)
 
 	open_source(f, 0, 512);
 	assert_int_equal(read_at(f, 0, CHUNK), 0);
+	change_byte(f, 5);
 	assert_int_equal(read_at(f, 0, CHUNK), 0);
 	usleep(20000); /* the read-ahead of the second chunk is there by now, or comes later: both fine */
 	assert_int_equal(f->source.size(f->source.ctx, 0, &size, &code), 0);
 	pthread_mutex_lock(&f->lock);
 	before = f->preads;
 	pthread_mutex_unlock(&f->lock);
-	f->bytes[CHUNK + 5] ^= 1; /* the drive changes its mind */
-	{
-		int fd = open(f->path, O_WRONLY);
-
-		assert_int_equal(pwrite(fd, f->bytes + CHUNK + 5, 1, CHUNK + 5), 1);
-		close(fd);
-	}
+	change_byte(f, CHUNK + 5);
 	assert_int_equal(read_at(f, CHUNK, CHUNK), 0);
 	pthread_mutex_lock(&f->lock);
 	assert_true(f->preads > before);
@@ -244,6 +249,21 @@ static void passes_errors_up(void **state)
 	f->bad_to = 0;
 	assert_int_equal(read_at(f, 3 * CHUNK, CHUNK), 0);
 	assert_int_equal(pp_scan_source_stuck(&f->source), 0);
+}
+
+/* Until a read-ahead is really under way, and stuck. */
+static void await_hang(struct fake *f)
+{
+	unsigned hung = 0, ms = 0;
+
+	while (!hung) {
+		if (++ms > 10000)
+			fail_msg("nothing is read ahead");
+		usleep(1000);
+		pthread_mutex_lock(&f->lock);
+		hung = f->hung;
+		pthread_mutex_unlock(&f->lock);
+	}
 }
 
 static void leaves_a_hung_read_behind(void **state)
@@ -274,6 +294,7 @@ static void hung_read_ahead_accuses_nobody(void **state)
 	f->hang_from = CHUNK;
 	f->hang_to = CHUNK + 4096;
 	assert_int_equal(read_at(f, 0, CHUNK), 0);
+	await_hang(f);
 	assert_int_equal(read_at(f, 5 * CHUNK, CHUNK), 0);
 	assert_int_equal(pp_scan_source_stuck(&f->source), 1);
 }
@@ -287,16 +308,7 @@ static void closes_with_a_read_in_progress(void **state)
 	f->hang_from = CHUNK;
 	f->hang_to = CHUNK + 4096;
 	assert_int_equal(read_at(f, 0, CHUNK), 0);
-	while (1) { /* until the read-ahead is really under way */
-		unsigned hung;
-
-		pthread_mutex_lock(&f->lock);
-		hung = f->hung;
-		pthread_mutex_unlock(&f->lock);
-		if (hung)
-			break;
-		usleep(1000);
-	}
+	await_hang(f);
 	pp_scan_source_close(&f->source);
 	assert_null(f->source.ctx);
 }
@@ -382,7 +394,7 @@ static void scans_a_real_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(reads_ahead_by_one, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(reads_ahead, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(reads_right_in_any_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(serves_nothing_twice, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(passes_errors_up, set_up, tear_down),
