@@ -486,9 +486,17 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return 0;
 }
 
-/* Our mounts end with this process: the mount namespace is its own. */
+/* Mounts end with this process (the namespace is its own); these two are also in the way. */
 static void clean_up(void)
 {
+	static const char *const mounts[] = { "mounted", "small" };
+	char path[96];
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, mounts[i]);
+		umount2(path, MNT_DETACH);
+	}
 	detach();
 	nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
