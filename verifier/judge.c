@@ -259,6 +259,9 @@ int pp_judge_case(const struct pp_case *c, const struct pp_witness *witness,
 		lose_everything(c, PP_LOSS_FS_GONE, t);
 	if (!out->proof.proven) {
 		settle_void(out->proof.void_reason, t);
+	} else if (!out->proof.booted && c->run.aftermath != PP_AFTER_PENDING) {
+		/* M5.2: who looked at the drive, if no boot was seen? */
+		settle_void("no new boot was seen", t);
 	} else if (out->counters == PP_COUNTERS_AGAINST) {
 		settle_void(out->counters_reason, t);
 	} else if (c->run.failed) {

@@ -24,12 +24,23 @@ static void not_proven(struct pp_cut_proof *proof, const char *reason)
 		snprintf(proof->void_reason, sizeof(proof->void_reason), "%s", reason);
 }
 
+/* M5.2: one boot from the beginning of the run to the off. */
+static void prove_one_life(const struct pp_cut_facts *cut, struct pp_cut_proof *proof)
+{
+	uint32_t i;
+
+	if (!cut->boot_before[0])
+		not_proven(proof, "the boot before the cut is not known");
+	for (i = 0; i < cut->boots; i++)
+		if (strcmp(cut->boot[i].boot_id, cut->boot_before) != 0 &&
+			(!cut->t_off_sent_ns || cut->boot[i].t_ns < cut->t_off_sent_ns))
+			not_proven(proof, "rebooted by itself before the cut");
+}
+
 /* Known before the power came back (M5.1). */
 static void prove_off(const struct pp_cut_facts *cut, const struct pp_witness *w,
 	struct pp_cut_proof *proof)
 {
-	if (cut->void_reason[0])
-		not_proven(proof, cut->void_reason);
 	if (!cut->t_off_sent_ns) {
 		not_proven(proof, "never cut");
 		return;
@@ -47,7 +58,7 @@ static void prove_off(const struct pp_cut_facts *cut, const struct pp_witness *w
 		not_proven(proof, "lived after the off");
 }
 
-/* M5.2: one new boot, younger than the power, and no other since the run began. */
+/* M5.2: one new boot, younger than the power, and no other up to the scan. */
 static void prove_boot(const struct pp_cut_facts *cut, struct pp_cut_proof *proof)
 {
 	const struct pp_boot_seen *fresh = NULL;
@@ -61,9 +72,7 @@ static void prove_boot(const struct pp_cut_facts *cut, struct pp_cut_proof *proo
 				not_proven(proof, "the machine did not lose power (same boot)");
 			continue;
 		}
-		if (!cut->t_off_sent_ns || boot->t_ns < cut->t_off_sent_ns)
-			not_proven(proof, "rebooted by itself before the cut");
-		else if (fresh && strcmp(fresh->boot_id, boot->boot_id) != 0)
+		if (fresh && strcmp(fresh->boot_id, boot->boot_id) != 0)
 			not_proven(proof, "rebooted again before the scan");
 		else if (!cut->t_on_sent_ns || boot->t_ns < cut->t_on_sent_ns)
 			not_proven(proof, "booted before power was back");
@@ -79,8 +88,12 @@ void pp_cut_prove(const struct pp_cut_facts *cut, const struct pp_witness *witne
 {
 	memset(proof, 0, sizeof(*proof));
 	proof->proven = true;
-	prove_boot(cut, proof);
+	/* The first reason is the one that is told: the controller's own, then in order of time. */
+	if (cut->void_reason[0])
+		not_proven(proof, cut->void_reason);
+	prove_one_life(cut, proof);
 	prove_off(cut, witness, proof);
+	prove_boot(cut, proof);
 	/* No boot yet is no disproof: the aftermath then says no-boot, and the trial is open (M6.2). */
 }
 
@@ -106,6 +119,9 @@ enum pp_counter_word pp_cut_counters(struct pp_counter_history *history,
 		return PP_COUNTERS_ROSE;
 	history->cuts_since_live++;
 	history->rises_since_live += after->unsafe_shutdowns - before->unsafe_shutdowns;
+	/* Late rises catch up; rises of power cycles that were no cut buy no later shutdown. */
+	if (history->rises_since_live > history->cuts_since_live)
+		history->rises_since_live = history->cuts_since_live;
 	if (!unsafe_rose && history->cuts_since_live > history->rises_since_live + 1) {
 		history->cuts_since_live--; /* a void trial is no cut of the count */
 		snprintf(reason, PP_TEXT_SHORT, "orderly shutdown");
