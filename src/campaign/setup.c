@@ -309,11 +309,43 @@ static int plan_areas(struct pp_campaign *c, struct pp_stand *s, const struct pp
 	return 0;
 }
 
+static int save_setup(const struct pp_campaign *c, const struct pp_stand *s, const char *folder,
+	struct pp_error *err)
+{
+	json_t *o = json_object();
+	char path[4608];
+
+	json_object_set_new(o, "format", json_integer(1));
+	json_object_set_new(o, "serial", json_string(s->spec.serial));
+	json_object_set_new(o, "fs_uuid", json_string(s->spec.fs_uuid));
+	json_object_set_new(o, "fs_type", json_string(s->spec.fs_type));
+	json_object_set_new(o, "fs_partition", json_integer(s->spec.fs_partition));
+	json_object_set_new(o, "drive_bytes", json_integer((int64_t)s->spec.drive_size_bytes));
+	if (!pp_text_format(path, sizeof(path), "%s/%s/setup.json", c->folder, folder)) {
+		json_decref(o);
+		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", folder);
+	}
+	return pp_json_save(o, path, err);
+}
+
+/* Where the set-up in work keeps what it knows of a drive. */
+static int setup_folder(const struct pp_campaign *c, const struct pp_stand *s, uint32_t number,
+	char *folder, size_t bytes, struct pp_error *err)
+{
+	char path[4608];
+
+	if (!pp_text_format(folder, bytes, "setups/%04u/%s", number, s->folder) ||
+		!pp_text_format(path, sizeof(path), "%s/%s", c->folder, folder))
+		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", c->folder);
+	return pp_mkdirs(path, err);
+}
+
 static int format_drive(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err)
 {
 	struct pp_formatted formatted;
 	struct pp_order order;
 	struct pp_kv answer;
+	char folder[192];
 	int rc;
 
 	pp_order_init(&order, PP_ORDER_FORMAT);
@@ -337,7 +369,10 @@ static int format_drive(struct pp_campaign *c, struct pp_stand *s, struct pp_err
 	s->spec.fs_partition = formatted.fs_partition;
 	s->spec.drive_size_bytes = formatted.drive_size_bytes;
 	s->formatted = true;
-	return 0;
+	/* Whoever resumes a set-up that was cut short must know that this file system is our own. */
+	if (setup_folder(c, s, c->setups + 1, folder, sizeof(folder), err) != 0)
+		return -1;
+	return save_setup(c, s, folder, err);
 }
 
 static int prove_or_fail(struct pp_campaign *c, struct pp_stand *s, struct pp_proof *proof,
@@ -431,38 +466,18 @@ static bool base_whole(const struct pp_campaign *c, const struct pp_area *area)
 	return whole;
 }
 
-static int save_setup(const struct pp_campaign *c, const struct pp_stand *s, const char *folder,
-	struct pp_error *err)
-{
-	json_t *o = json_object();
-	char path[4608];
-
-	json_object_set_new(o, "format", json_integer(1));
-	json_object_set_new(o, "serial", json_string(s->spec.serial));
-	json_object_set_new(o, "fs_uuid", json_string(s->spec.fs_uuid));
-	json_object_set_new(o, "fs_type", json_string(s->spec.fs_type));
-	json_object_set_new(o, "fs_partition", json_integer(s->spec.fs_partition));
-	json_object_set_new(o, "drive_bytes", json_integer((int64_t)s->spec.drive_size_bytes));
-	if (!pp_text_format(path, sizeof(path), "%s/%s/setup.json", c->folder, folder)) {
-		json_decref(o);
-		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", folder);
-	}
-	return pp_json_save(o, path, err);
-}
-
 /* 1: whole; 0: not; -1. */
 static int scan_bases(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err)
 {
-	char folder[192], path[4608];
+	char folder[192];
 	struct pp_proof *proof = malloc(sizeof(*proof));
 	int rc = -1;
 	uint32_t i;
 
 	if (!proof)
 		return pp_fail_os(err, ENOMEM, "cannot scan a base");
-	pp_text_format(folder, sizeof(folder), "setups/%04u/%s", c->setups, s->folder);
-	pp_text_format(path, sizeof(path), "%s/%s", c->folder, folder);
-	if (pp_mkdirs(path, err) != 0 || prove_or_fail(c, s, proof, err) != 0)
+	if (setup_folder(c, s, c->setups, folder, sizeof(folder), err) != 0 ||
+		prove_or_fail(c, s, proof, err) != 0)
 		goto out;
 	rc = 1;
 	for (i = 0; i < c->plan.arm_sets && rc == 1; i++) {
