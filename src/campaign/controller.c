@@ -189,6 +189,7 @@ static int open_all(struct pp_campaign *c, struct pp_error *err)
 		if (same_plan(c, err) != 0 || pp_evidence_load(&c->evidence, c->folder, false, err) != 0)
 			return -1;
 		c->random += 0x9e3779b97f4a7c15ULL * c->evidence.cuts;
+		c->own_trials = c->evidence.trial_count;
 	} else if (new_folder(c, err) != 0) {
 		return -1;
 	}
@@ -272,7 +273,7 @@ static int await_first(struct pp_campaign *c, struct pp_error *err)
 	int rc;
 
 	pp_show(c, "awaiting agent");
-	rc = pp_power_await_boot(c, "", 0, &cycles, err);
+	rc = pp_power_await_boot(c, "", 0, 0, &cycles, err);
 	if (rc == PP_BACK_NOT)
 		return pp_fail(err, PP_ERR_PEER, "no agent has connected within %u s (and after %d power "
 			"cycles); start 'plugpull-dut agent --control THIS_HOST:%u --key FILE --allow SERIAL' "
@@ -336,24 +337,32 @@ static int run_all(struct pp_campaign *c, struct pp_error *err)
 
 /* ---- the end ----------------------------------------------------------------------------------- */
 
+/*
+ * Judged anew from the folder, as `judge` will: a run that was abandoned, or that nobody could scan
+ * yet, is in the files alone.
+ */
 static int write_result(struct pp_campaign *c, struct pp_error *err)
 {
-	struct pp_report_input in = { .speed = c->evidence.speed,
-		.speed_count = c->evidence.speed_count };
+	struct pp_report_input in;
+	struct pp_evidence evidence;
 	struct pp_verdict verdict;
 	struct pp_buf json;
 	char path[4608];
 	int rc;
 
+	if (pp_evidence_load(&evidence, c->folder, true, err) != 0)
+		return -1;
 	pp_buf_init(&json, 64U << 20);
-	rc = pp_evidence_verdict(&c->evidence, NULL, 0, &verdict, err);
-	in.verdict = &verdict;
+	rc = pp_evidence_verdict(&evidence, NULL, 0, &verdict, err);
+	in = (struct pp_report_input){ .verdict = &verdict, .speed = evidence.speed,
+		.speed_count = evidence.speed_count };
 	if (rc == 0)
 		rc = pp_report_json(&in, &json, err);
 	pp_text_format(path, sizeof(path), "%s/campaign.json", c->folder);
 	if (rc == 0)
 		rc = pp_file_write(path, json.data, json.bytes, 0644, err);
 	pp_verdict_release(&verdict);
+	pp_evidence_release(&evidence);
 	pp_buf_release(&json);
 	return rc;
 }

@@ -297,7 +297,8 @@ static int take_power(struct pp_campaign *c, struct pp_error *err)
 	c->cut.watts_zero = watts.zero_proven;
 	c->cut.off_ns = c->plan.off_ms * PP_NS_PER_MS;
 	c->cut.t_on_sent_ns = pp_clock_mono_ns();
-	if (pp_cut_save(c, "on-sent", &why) != 0)
+	/* Who resumes from here on knows from the ledgers that the machine was heard, and silent. */
+	if (save_ledgers(c, &why) != 0 || pp_cut_save(c, "on-sent", &why) != 0)
 		pp_say(c, "%s", why.text);
 	if (pp_power_on(c, &on, err) != 0)
 		return -1;
@@ -440,7 +441,8 @@ int pp_cut_run(struct pp_campaign *c, struct pp_error *err)
 		rc = take_power(c, err);
 		/* The old session is heard until a new boot speaks: what it says after the off counts. */
 		if (rc == 0)
-			rc = pp_power_await_boot(c, c->cut.boot_before, c->cut.t_on_read_ns,
+			rc = pp_power_await_boot(c, c->cut.boot_before,
+				c->cut.off_verified ? c->cut.t_on_sent_ns : 0, c->cut.t_on_read_ns,
 				&c->cut.power_cycles, err);
 		close_ledgers(c, session);
 		take_news(c, &why);

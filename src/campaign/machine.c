@@ -160,13 +160,13 @@ int pp_machine_sleep(struct pp_machine *m, int64_t ms, struct pp_error *err)
 	return rc < 0 ? -1 : 0;
 }
 
-int pp_machine_await(struct pp_machine *m, const char *not_boot, int64_t deadline_ns,
-	struct pp_error *err)
+int pp_machine_await(struct pp_machine *m, const char *not_boot, int64_t since_ns,
+	int64_t deadline_ns, struct pp_error *err)
 {
 	for (;;) {
 		int rc;
 
-		if (m->session && m->closed == PP_CLOSE_NOT &&
+		if (m->session && m->closed == PP_CLOSE_NOT && m->t_hello_ns >= since_ns &&
 			(!not_boot[0] || strcmp(m->hello.boot_id, not_boot) != 0))
 			return 1;
 		rc = pp_machine_pump(m, deadline_ns, err);

@@ -44,11 +44,12 @@ int pp_machine_pump(struct pp_machine *m, int64_t deadline_ns, struct pp_error *
 int pp_machine_sleep(struct pp_machine *m, int64_t ms, struct pp_error *err);
 
 /*
- * Waits for an agent of another boot than not_boot ("": any). 1: it is there; 0: the time is over;
- * -1 as above. An older session is ended when it comes.
+ * Waits for an agent of another boot than not_boot ("": any) that said hello after since_ns: what
+ * came before the power did is the session of a machine that is dark by now. 1: it is there; 0: the
+ * time is over; -1 as above. An older session is ended when it comes.
  */
-int pp_machine_await(struct pp_machine *m, const char *not_boot, int64_t deadline_ns,
-	struct pp_error *err);
+int pp_machine_await(struct pp_machine *m, const char *not_boot, int64_t since_ns,
+	int64_t deadline_ns, struct pp_error *err);
 
 /* One order and its answer (may be NULL). timeout_ms restarts with each piece of data. */
 int pp_machine_order(struct pp_machine *m, const struct pp_order *order, struct pp_kv *answer,

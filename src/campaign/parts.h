@@ -69,6 +69,7 @@ struct pp_campaign {
 	struct pp_stand *stand;   /* plan.drives of them */
 	struct pp_cut_facts cut;
 	uint32_t setups;          /* how many there have been */
+	size_t own_trials;        /* from this one on: this controller's, for voids in a row (M5.6) */
 	uint64_t random;          /* state of the generator of cut moments */
 	struct pp_progress progress;
 	int64_t cycle_ns;         /* of the last cut, for the time left */
@@ -93,12 +94,12 @@ enum pp_back {
 	PP_BACK_LIVED,   /* the boot that should have ended still talks */
 };
 /*
- * Waits for a boot other than not_boot, cycling the outlet again as often as M6.2 says. With
- * alive_after_ns, frames of the old boot later than that end the wait: it has lived. -1 on failure,
- * else enum pp_back.
+ * Waits for a boot other than not_boot that says hello after since_ns (0: at any time), cycling the
+ * outlet again as often as M6.2 says. With alive_after_ns, frames of the old boot later than that
+ * end the wait: it has lived. -1 on failure, else enum pp_back.
  */
-int pp_power_await_boot(struct pp_campaign *c, const char *not_boot, int64_t alive_after_ns,
-	uint32_t *cycles, struct pp_error *err);
+int pp_power_await_boot(struct pp_campaign *c, const char *not_boot, int64_t since_ns,
+	int64_t alive_after_ns, uint32_t *cycles, struct pp_error *err);
 /* M2.8: the machine shuts itself down, loses power, boots. As pp_power_await_boot. */
 int pp_power_orderly_cycle(struct pp_campaign *c, struct pp_error *err);
 

@@ -165,7 +165,7 @@ int pp_power_hold(struct pp_campaign *c, struct pp_pdu_watts *watts, struct pp_e
 	return 0;
 }
 
-static int cycle_once(struct pp_campaign *c, struct pp_error *err)
+static int cycle_once(struct pp_campaign *c, int64_t *t_on_ns, struct pp_error *err)
 {
 	struct pp_pdu_times times;
 	struct pp_pdu_watts watts;
@@ -176,7 +176,10 @@ static int cycle_once(struct pp_campaign *c, struct pp_error *err)
 		pp_power_hold(c, &watts, err);
 	else if (times.outcome != PP_PDU_REFUSED && times.outcome != PP_PDU_NOT_RESTORED)
 		return -1;
-	return pp_power_on(c, &times, err);
+	if (pp_power_on(c, &times, err) != 0)
+		return -1;
+	*t_on_ns = times.t_sent_ns;
+	return 0;
 }
 
 /* Does the boot that should be over still send? A second after the power came back is no echo. */
@@ -205,8 +208,8 @@ static void note_alive(struct pp_campaign *c)
 	pp_text_copy(boot->boot_id, sizeof(boot->boot_id), c->machine.hello.boot_id);
 }
 
-int pp_power_await_boot(struct pp_campaign *c, const char *not_boot, int64_t alive_after_ns,
-	uint32_t *cycles, struct pp_error *err)
+int pp_power_await_boot(struct pp_campaign *c, const char *not_boot, int64_t since_ns,
+	int64_t alive_after_ns, uint32_t *cycles, struct pp_error *err)
 {
 	uint32_t n;
 
@@ -216,8 +219,8 @@ int pp_power_await_boot(struct pp_campaign *c, const char *not_boot, int64_t ali
 		*cycles = n;
 		while (pp_clock_mono_ns() < deadline) {
 			int64_t tick = pp_clock_mono_ns() + 200 * PP_NS_PER_MS;
-			int rc = pp_machine_await(&c->machine, not_boot, tick < deadline ? tick : deadline,
-				err);
+			int rc = pp_machine_await(&c->machine, not_boot, since_ns,
+				tick < deadline ? tick : deadline, err);
 
 			if (rc != 0)
 				return rc < 0 ? -1 : PP_BACK_BOOTED;
@@ -230,7 +233,7 @@ int pp_power_await_boot(struct pp_campaign *c, const char *not_boot, int64_t ali
 			return PP_BACK_NOT;
 		pp_say(c, "the machine has not come back within %u s: cycling its power again",
 			c->plan.boot_deadline_s);
-		if (cycle_once(c, err) != 0)
+		if (cycle_once(c, &since_ns, err) != 0)
 			return -1;
 	}
 }
@@ -266,11 +269,12 @@ static int await_shut_down(struct pp_campaign *c, struct pp_error *err)
 int pp_power_orderly_cycle(struct pp_campaign *c, struct pp_error *err)
 {
 	char boot[PP_BOOT_ID_TEXT];
+	int64_t t_on_ns = 0;
 	uint32_t cycles;
 
 	pp_text_copy(boot, sizeof(boot), c->machine.hello.boot_id);
 	if (pp_machine_simple(&c->machine, PP_ORDER_POWEROFF, 0, 30000, err) != 0 ||
-		await_shut_down(c, err) != 0 || cycle_once(c, err) != 0)
+		await_shut_down(c, err) != 0 || cycle_once(c, &t_on_ns, err) != 0)
 		return pp_fail_within(err, "orderly power cycle");
-	return pp_power_await_boot(c, boot, 0, &cycles, err);
+	return pp_power_await_boot(c, boot, t_on_ns, 0, &cycles, err);
 }

@@ -91,7 +91,7 @@ static void note_present_boot(struct pp_campaign *c)
 	struct pp_boot_seen *boot;
 
 	if (c->cut.boots == PP_BOOTS_MAX)
-		return;
+		c->cut.boots--; /* the last place tells of the last of them */
 	boot = &c->cut.boot[c->cut.boots++];
 	memset(boot, 0, sizeof(*boot));
 	boot->t_ns = c->machine.t_hello_ns;
@@ -101,7 +101,8 @@ static void note_present_boot(struct pp_campaign *c)
 
 /*
  * A cut that never came to its off is void; one whose off was sent but not read back is void as
- * well (M5.1), and scanned all the same, as acked data missing after it blocks SAFE (M5.6).
+ * well, and so is one after which nobody listened whether the machine fell silent (M5.1). They are
+ * scanned all the same, as acked data missing after a void trial blocks SAFE (M5.6).
  */
 static void name_interruption(struct pp_campaign *c, const struct restored *restored)
 {
@@ -113,6 +114,9 @@ static void name_interruption(struct pp_campaign *c, const struct restored *rest
 			"controller died before the cut");
 	else if (strcmp(c->cut.state, "off-sent") == 0)
 		pp_text_copy(c->cut.void_reason, sizeof(c->cut.void_reason), "off was not read back");
+	else if (strcmp(c->cut.state, "off-read") == 0)
+		pp_text_copy(c->cut.void_reason, sizeof(c->cut.void_reason),
+			"controller died before it had heard the silence");
 	if (strcmp(boot, c->cut.host_boot_id) != 0 && !c->cut.void_reason[0])
 		pp_text_copy(c->cut.void_reason, sizeof(c->cut.void_reason),
 			"the control host itself restarted: its clock tells nothing");
@@ -156,6 +160,19 @@ static int finish_cut(struct pp_campaign *c, struct pp_error *err)
 	return pp_aftermath(c, back, err);
 }
 
+/* The last cut was judged twice; what is carried from trial to trial (M5.3) must count it once. */
+static int reload(struct pp_campaign *c, struct pp_error *err)
+{
+	struct pp_evidence fresh;
+
+	if (pp_evidence_load(&fresh, c->folder, true, err) != 0)
+		return -1;
+	pp_evidence_release(&c->evidence);
+	c->evidence = fresh;
+	c->own_trials = fresh.trial_count;
+	return 0;
+}
+
 int pp_resume(struct pp_campaign *c, struct pp_error *err)
 {
 	char path[4608];
@@ -178,5 +195,5 @@ int pp_resume(struct pp_campaign *c, struct pp_error *err)
 		rc = still_open(c) ? finish_cut(c, err) : 0;
 		strcpy(c->cut.cut_kind, kind);
 	}
-	return rc;
+	return rc == 0 ? reload(c, err) : rc;
 }

@@ -104,10 +104,13 @@ static bool is_of(const struct pp_campaign *c, const struct pp_stand *s,
 		t->key.record_bytes == a->record_bytes;
 }
 
-static void count_trial(struct pp_arm_state *arm, const struct pp_trial *t)
+/* A person may have mended what made trials void before this controller was started. */
+static void count_trial(struct pp_arm_state *arm, const struct pp_trial *t, bool own)
 {
 	if (t->outcome == PP_TRIAL_VOID) {
 		arm->voids++;
+		if (!own)
+			return;
 		arm->voids_in_row = strcmp(arm->last_void, t->reason) == 0 ? arm->voids_in_row + 1 : 1;
 		pp_text_copy(arm->last_void, sizeof(arm->last_void), t->reason);
 		return;
@@ -145,7 +148,7 @@ void pp_schedule_count(struct pp_campaign *c)
 			arm->last_void[0] = '\0';
 			for (k = 0; k < c->evidence.trial_count; k++)
 				if (is_of(c, s, arm, &c->evidence.trials[k]))
-					count_trial(arm, &c->evidence.trials[k]);
+					count_trial(arm, &c->evidence.trials[k], k >= c->own_trials);
 			arm->done = main_done(c, arm);
 		}
 	}
