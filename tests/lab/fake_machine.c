@@ -7,8 +7,9 @@
  *	fake_machine --dir DIR --drive SERIAL:BEHAVIOUR ...    the machine
  *	fake_machine --pdu DIR ID on|off|status                the power switch (profile exec)
  *
- * DIR/power holds "on" or "off", DIR/port the port of control, DIR/key the key. DIR/flag/NAME makes one trouble: with a number in it, as often (or
- * after as many milliseconds) as that; empty, always. Flags are looked at when their moment comes.
+ * DIR/power holds "on" or "off", DIR/port the port of control, DIR/key the key. DIR/flag/NAME makes
+ * one trouble: with a number in it, as often (or after as many milliseconds) as that; empty, always.
+ * Flags are looked at when their moment comes.
  *
  * Losing power is silence, not a FIN: the old connection stays open, unread, in the graveyard. One
  * thread does everything, so a machine that is silent is silent in every respect.
@@ -16,8 +17,9 @@
  * Flags of the machine, in milliseconds of a run: silent-after, fin-after, reboot-after,
  * io-error-after. At a power loss: ups (nothing happens), same-boot, orderly, keeps-power. At a
  * boot: no-boot, boot-ms, late-rst, uptime-large, policy. After a cut: drive-gone, drive-changed,
- * unreadable, fs-damaged, fs-unavailable, scan-drops, unstable. At a set-up: base-broken. hold-ORDER
- * keeps an order waiting, hold-reread the scan with ranges, for as long as the flag is there.
+ * unreadable, fs-damaged, fs-unavailable (each also with .SERIAL, for one drive alone), scan-drops,
+ * unstable, check-damaged. At a set-up: base-broken. hold-ORDER keeps an order waiting, hold-reread
+ * the scan with ranges, for as long as the flag is there.
  * Of the switch: pdu-lies (says ok, does nothing), pdu-false-off (reads off, is on), pdu-pending,
  * hold-off (after it has switched), hold-on (before it does).
  */
@@ -46,7 +48,8 @@ static struct machine {
 	char boot_id[40];
 	int64_t t_boot_ns, t_ready_ns, t_beat_ns;
 	uint32_t cuts;               /* power losses during a run */
-	bool silent, policy_changed, unstable_told;
+	bool silent, policy_changed, unstable_told, on_battery;
+	int64_t t_step_ns;
 	struct pp_client *client;
 	struct pp_client *grave[GRAVES_MAX];
 	uint32_t graves;
@@ -101,6 +104,21 @@ static bool take(const char *name)
 	return true;
 }
 
+static void raise_flag(const char *name, bool up)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/flag/%s", m.dir, name);
+	if (!up) {
+		unlink(path);
+		return;
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+}
+
 static bool power_is_on(void)
 {
 	char text[32];
@@ -140,9 +158,11 @@ static int pdu(const char *word)
 	char told[32] = "pdu-told-off";
 
 	if (strcmp(word, "status") == 0) {
-		if (flag(told) >= 0 && flag("pdu-pending") >= 0)
+		bool meant = flag(told) >= 0 && flag("in-run") >= 0;
+
+		if (meant && flag("pdu-pending") >= 0)
 			puts("pending");
-		else if (flag(told) >= 0 && flag("pdu-false-off") >= 0)
+		else if (meant && flag("pdu-false-off") >= 0)
 			puts("off");
 		else
 			puts(power_is_on() ? "on" : "off");
@@ -150,21 +170,9 @@ static int pdu(const char *word)
 	}
 	if (!off)
 		hold("hold-on");
-	if (off) {
-		char path[512];
-		int fd;
-
-		snprintf(path, sizeof(path), "%s/flag/%s", m.dir, told);
-		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-		if (fd >= 0)
-			close(fd);
-	} else {
-		char path[512];
-
-		snprintf(path, sizeof(path), "%s/flag/%s", m.dir, told);
-		unlink(path);
-	}
-	if (off && (flag("pdu-lies") >= 0 || flag("pdu-false-off") >= 0 || flag("pdu-pending") >= 0))
+	raise_flag(told, off);
+	if (off && flag("in-run") >= 0 && (flag("pdu-lies") >= 0 || flag("pdu-false-off") >= 0 ||
+		flag("pdu-pending") >= 0))
 		return 0;
 	if (set_power(word) != 0)
 		return 1;
@@ -201,6 +209,10 @@ static void lose_power(void)
 
 	for (i = 0; i < m.drives; i++)
 		was_run |= m.drive[i].running;
+	if (was_run && flag("ups") >= 0) {
+		m.on_battery = true;
+		return;
+	}
 	m.cuts += was_run;
 	bury_client();
 	for (i = 0; i < m.drives; i++) {
@@ -251,11 +263,12 @@ static void boot(void)
 	int delay = flag("boot-ms");
 	uint32_t i;
 
-	if (flag("no-boot") >= 0)
+	if (m.cuts && flag("no-boot") >= 0)
 		return;
 	for (i = 0; i < m.drives; i++)
 		pp_sim_drive_power_on(m.drive[i].sim, pp_clock_mono_ns());
-	if (flag("same-boot") < 0)
+	raise_flag("in-run", false);
+	if (m.cuts == 0 || flag("same-boot") < 0)
 		new_boot();
 	m.policy_changed = m.cuts > 0 && flag("policy") >= 0;
 	m.silent = false;
@@ -318,8 +331,9 @@ static void answer_format(struct fake_drive *d, const struct pp_order *o, struct
 }
 
 /* The trouble that a drive is in after a cut. */
-static enum pp_target_state trouble(void)
+static enum pp_target_state trouble(const struct fake_drive *d)
 {
+	char name[96];
 	static const struct {
 		const char *flag;
 		enum pp_target_state state;
@@ -332,15 +346,17 @@ static enum pp_target_state trouble(void)
 	};
 	size_t i;
 
-	for (i = 0; m.cuts && i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (take(rows[i].flag))
+	for (i = 0; m.cuts && i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(name, sizeof(name), "%s.%s", rows[i].flag, d->serial);
+		if (take(rows[i].flag) || take(name))
 			return rows[i].state;
+	}
 	return PP_TARGET_OK;
 }
 
 static void answer_prove(struct fake_drive *d, const struct pp_order *o, struct pp_buf *kv)
 {
-	struct pp_proof p = { .state = trouble(), .kind = o->spec.kind, .unit_bytes = FAKE_UNIT_BYTES,
+	struct pp_proof p = { .state = trouble(d), .kind = o->spec.kind, .unit_bytes = FAKE_UNIT_BYTES,
 		.size_bytes = FAKE_DRIVE_BYTES };
 
 	fake_fill_info(d, m.policy_changed, &p.drive.info);
@@ -415,6 +431,7 @@ static int answer_run(struct fake_drive *d, const struct pp_order *o, struct pp_
 		pp_lane_init(&d->lane[i], i, &d->layout, d->method, &o->run_id, 0, &io, &peer, &d->run,
 			d->buf[i], NULL);
 	d->running = true;
+	raise_flag("in-run", true); /* the switch's own troubles are for cuts, not for set-ups */
 	d->t_run_ns = pp_clock_mono_ns();
 	snprintf(started.disk, sizeof(started.disk), "nvme0n1");
 	pp_started_put(kv, &started);
@@ -467,7 +484,12 @@ static bool befall(struct fake_drive *d)
 
 static void step_lanes(void)
 {
+	int64_t now = pp_clock_mono_ns();
 	uint32_t i, k, n;
+
+	if (now - m.t_step_ns < PP_NS_PER_MS) /* some thousand records a second are enough */
+		return;
+	m.t_step_ns = now;
 
 	for (i = 0; i < m.drives; i++) {
 		struct fake_drive *d = &m.drive[i];
@@ -477,7 +499,7 @@ static void step_lanes(void)
 		if (befall(d) || m.silent)
 			return;
 		for (k = 0; k < d->layout.lanes; k++)
-			for (n = 0; n < 3 * d->layout.group; n++)
+			for (n = 0; n < 6 * d->layout.group; n++)
 				if (pp_lane_step(&d->lane[k]) != PP_LANE_MORE)
 					break;
 	}
@@ -632,7 +654,7 @@ static bool held(const struct pp_order *o)
 		: pp_order_name(o->kind));
 	while (flag(name) >= 0) {
 		pp_clock_sleep_ms(2);
-		if (!power_is_on() && flag("ups") < 0)
+		if (!power_is_on() && !m.on_battery)
 			return false;
 	}
 	return true;
@@ -745,9 +767,10 @@ static void connect_to_control(void)
 static void live(pid_t parent)
 {
 	while (getppid() == parent) {
-		bool on = power_is_on() || flag("ups") >= 0;
+		bool on = power_is_on();
 
-		if (m.life == RUNNING && !on)
+		m.on_battery = m.on_battery && !on;
+		if (m.life == RUNNING && !on && !m.on_battery)
 			lose_power();
 		else if (m.life == SHUT_DOWN && !on)
 			m.life = DARK;

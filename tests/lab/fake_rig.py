@@ -127,7 +127,8 @@ class Controller:
 class Rig:
     def __init__(self, drives=("FAKE1:honest",), flags=(), **changes):
         self.fake = fake_machine()
-        self.dir = tempfile.mkdtemp(prefix="pp-fake-")
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.dir = tempfile.mkdtemp(prefix="pp-fake-", dir=os.environ.get("TMPDIR") or memory)
         self.out = os.path.join(self.dir, "out")
         self.plan_path = os.path.join(self.dir, "plan.ini")
         self.mark = "PLUGPULL_TEST_RIG=" + self.dir
