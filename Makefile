@@ -54,7 +54,7 @@ PROGRAMS += $(if $(wildcard src/cli/lab_guest.c),$(BIN)/plugpull-lab-guest)
 PROGRAMS += $(if $(wildcard src/lab/nbdkit_plugin.c),$(BIN)/plugpull-drive.so)
 
 .DELETE_ON_ERROR:
-.PHONY: all check demo bench clean dist install uninstall tests deps
+.PHONY: all check demo bench clean dist install uninstall tests asan-tests deps
 
 all: deps-or-say $(PROGRAMS)
 
@@ -114,6 +114,10 @@ $(TEST_BIN) $(TOOL_BIN): $(OBJ)/%: $(OBJ)/%.o $(LIB)
 .SECONDARY: $(TEST_SRC:%.c=$(OBJ)/%.o) $(TOOL_SRC:%.c=$(OBJ)/%.o)
 
 tests: $(TEST_BIN) $(TOOL_BIN)
+
+# What runs under the sanitizers: everything in one process.
+asan-tests: $(filter $(OBJ)/tests/unit/% $(OBJ)/tests/pdu/%,$(TEST_BIN) $(TOOL_BIN)) \
+	$(PROGRAMS)
 
 deps:
 	@scripts/install-deps

@@ -114,6 +114,8 @@ int pp_lab_of_plan(struct pp_lab_of_plan *lab, const struct pp_plan *plan, const
 	lab->config.seed = 1;
 	lab->config.drives = lab->drives;
 	lab->config.drive_count = (int)plan->drives;
+	lab->words[0] = "--name";
+	lab->words[1] = "lab";
 	lab->config.agent_words = lab->words;
 	lab->config.dut = lab->dut;
 	lab->config.guest_tool = lab->guest_tool;

@@ -25,8 +25,7 @@ struct pp_lab_of_plan {
 	struct pp_lab_drive drives[PP_PLAN_DRIVES_MAX];
 	char dut[4160], guest_tool[4160], plugin[4160], rig[16], kernel[256], accel[16];
 	char work_dir[4160];
-	char allow[PP_PLAN_DRIVES_MAX][PP_DRIVE_SERIAL_BYTES];
-	const char *words[1];
+	const char *words[3];
 };
 
 /*
