@@ -23,12 +23,12 @@ ifeq ($(CI),true)
 WARN    += -Werror
 endif
 HARDEN_release := -D_FORTIFY_SOURCE=2 -fstack-protector-strong
-HARDEN_asan    := -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+SANITIZE_asan  := -fsanitize=address,undefined
+HARDEN_asan    := $(SANITIZE_asan) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 PKGS    := libcurl jansson inih libmicrohttpd nettle blkid liburing
 PP_CPPFLAGS := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Isrc -I. -I$(OBJ)
 PP_CFLAGS   := -std=gnu11 -fPIC -pthread $(WARN) $(HARDEN_$(VARIANT))
-PP_LDFLAGS  := -pthread $(if $(filter asan,$(VARIANT)),-fsanitize=address$(comma)undefined)
-comma       := ,
+PP_LDFLAGS  := -pthread $(SANITIZE_$(VARIANT))
 LIBS        := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 DUT_LIBS    := -lblkid -luuid -lnettle -luring -lm
 
