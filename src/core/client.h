@@ -20,8 +20,9 @@
 
 struct pp_client;
 
-/* Connects and greets within timeout_ms. PP_ERR_PEER: reached, but wrong key, version or no
- * plugpull; PP_ERR_SYSTEM: not reached. Send the HELLO next. */
+/* Connects and greets within timeout_ms. PP_ERR_PEER: it said that it will not have us (wrong key,
+ * version, no plugpull); PP_ERR_SYSTEM: not reached, or reached and then silent or gone, as a busy
+ * host or a cut network is: another try may well succeed. Send the HELLO next. */
 struct pp_client *pp_client_connect(const char *address, uint16_t port, const struct pp_key *key,
 	int timeout_ms, struct pp_error *err);
 

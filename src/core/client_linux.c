@@ -188,8 +188,8 @@ static int receive_bytes(int fd, uint8_t *out, size_t bytes, int64_t deadline_ns
 			int ready = wait_for(fd, POLLIN, deadline_ns);
 
 			if (ready == 0)
-				return pp_fail(err, PP_ERR_PEER, "control took the connection but does not "
-					"answer");
+				return pp_fail(err, PP_ERR_SYSTEM, "control took the connection but does "
+					"not answer");
 			if (ready < 0)
 				return pp_fail_os(err, errno, "cannot wait for control");
 			continue;
@@ -197,7 +197,7 @@ static int receive_bytes(int fd, uint8_t *out, size_t bytes, int64_t deadline_ns
 		if (n < 0)
 			return pp_fail_os(err, errno, "cannot receive from control");
 		if (n == 0)
-			return pp_fail(err, PP_ERR_PEER, "control hung up during the greeting (is it "
+			return pp_fail(err, PP_ERR_SYSTEM, "control hung up during the greeting (is it "
 				"plugpull?)");
 		out += n;
 		bytes -= (size_t)n;

@@ -8,6 +8,9 @@
  */
 #include "agent_world.h"
 
+#include <netinet/in.h>
+#include <poll.h>
+
 /* ---- tests without a drive ----------------------------------------------------------------- */
 
 static void test_allow_list(void **state)
@@ -141,6 +144,41 @@ static void test_wrong_key(void **state)
 	assert_true(said_refused > 0);
 	memset(&config.key, 7, sizeof(config.key));
 	wait_connected();
+	finish();
+}
+
+/* A greeting that breaks off is no refusal: a machine that boots while control is busy, or the
+ * network hiccups, must not sit out the long pause that keeps a wrong key from filling logs. */
+static void test_broken_greeting_is_no_refusal(void **state)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t bytes = sizeof(at);
+	int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+
+	(void)state;
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	setsockopt(door, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	assert_int_equal(bind(door, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(door, 4), 0);
+	assert_int_equal(getsockname(door, (struct sockaddr *)&at, &bytes), 0);
+	start("NOBODY");
+	wait_connected();
+	said_refused = 0;
+	config.port = ntohs(at.sin_port); /* read at each attempt */
+	assert_int_equal(pp_listener_end(listener, session, PP_CLOSE_LOCAL, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		struct pollfd p = { .fd = door, .events = POLLIN };
+		int fd;
+
+		assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+		fd = accept(door, NULL, NULL);
+		assert_true(fd >= 0);
+		close(fd);
+	}
+	config.port = pp_listener_port(listener);
+	close(door);
+	wait_connected();
+	assert_int_equal(said_refused, 0);
 	finish();
 }
 
@@ -623,6 +661,7 @@ int main(void)
 		cmocka_unit_test(test_service_unit),
 		cmocka_unit_test(test_hello_ping_and_garbage),
 		cmocka_unit_test(test_wrong_key),
+		cmocka_unit_test(test_broken_greeting_is_no_refusal),
 		cmocka_unit_test(test_poweroff),
 		cmocka_unit_test(test_one_drive_holds_up_no_other),
 		cmocka_unit_test_setup_teardown(test_refused_targets, set_up_drive, tear_down_drive),
