@@ -59,7 +59,8 @@ int pp_sim_drive_file_open(struct pp_sim_drive_file *file, const char *image, ui
 {
 	struct stat st;
 
-	*file = (struct pp_sim_drive_file){ .medium = { file, image_read, image_write }, .fd = -1 };
+	*file = (struct pp_sim_drive_file){ .fd = -1,
+		.medium = { .ctx = file, .read = image_read, .write = image_write } };
 	if (snprintf(file->counters_path, sizeof(file->counters_path), "%s.counters", image)
 	    >= (int)sizeof(file->counters_path))
 		return pp_fail_os(err, ENAMETOOLONG, "cannot name the counters of '%s'", image);

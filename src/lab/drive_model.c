@@ -5,83 +5,14 @@
  * a random dirty sector is one draw. All sizes are fixed at creation: no request allocates.
  *
  * Every sector reaches the medium through persist() and every request through its own function;
- * those are the two places where a new kind of lie goes in (a shorn, misplaced or rotten sector in
- * persist(), a lie about a request at the request), with one more flag and one more row.
+ * lies about requests stand there. What a cut does to data that the medium already had is in
+ * drive_injury.c; the table of all behaviours is drive_catalogue.c.
  */
-#include "drive_model.h"
+#include "drive_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct pp_sim_drive_behaviour behaviours[] = {
-	{ "honest", "FLUSH and FUA return when the data is on the medium", 0 },
-	{ "ignores-flush", "FLUSH returns at once, the cache stays volatile; FUA is honoured",
-		PP_DRIVE_IGNORES_FLUSH },
-	{ "ignores-fua", "a FUA write stays in the volatile cache; FLUSH is honoured",
-		PP_DRIVE_IGNORES_FUA },
-	{ "ignores-both", "FLUSH returns at once and FUA writes stay in the volatile cache",
-		PP_DRIVE_IGNORES_FLUSH | PP_DRIVE_IGNORES_FUA },
-	{ "protected", "capacitors destage the cache after a cut: all that completed survives",
-		PP_DRIVE_PROTECTED },
-	{ "hidden-cache", "says write-through, so no host flushes; has a volatile cache all the same",
-		PP_DRIVE_HIDES_CACHE },
-};
-
-const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_at(size_t i)
-{
-	return i < sizeof(behaviours) / sizeof(behaviours[0]) ? &behaviours[i] : NULL;
-}
-
-const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_find(const char *name)
-{
-	const struct pp_sim_drive_behaviour *row;
-
-	for (size_t i = 0; (row = pp_sim_drive_behaviour_at(i)); i++)
-		if (!strcmp(row->name, name))
-			return row;
-	return NULL;
-}
-
-/* Slot numbers are kept plus one, so that zeroed memory reads "none". */
-struct slot {
-	uint64_t sector;
-	uint32_t chain;          /* next in the hash chain */
-	uint32_t older, younger; /* by the time it became dirty */
-};
-
-struct pp_sim_drive {
-	struct pp_sim_drive_config config;
-	struct pp_sim_drive_medium medium;
-	struct pp_sim_drive_counters counters, at_power_on;
-	bool power;
-
-	struct slot *slots;
-	unsigned char *data;     /* a sector a slot */
-	uint32_t *heads;         /* of the hash chains */
-	uint32_t capacity, used, head_mask;
-	uint32_t oldest, youngest;
-
-	int64_t destaged_ns;     /* destaging is accounted up to here */
-	uint64_t credit_bytes;   /* earned, less than a sector */
-	uint64_t random;
-	struct pp_sim_drive_write *in_progress;
-};
-
-/* splitmix64 (Steele, Lea, Flood 2014): any seed is a good one, also 0, 1, 2. */
-static uint64_t draw(uint64_t *state)
-{
-	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
-static uint64_t below(uint64_t *state, uint64_t limit)
-{
-	return (uint64_t)((unsigned __int128)draw(state) * limit >> 64);
-}
 
 static uint32_t *chain_of(struct pp_sim_drive *d, uint64_t sector)
 {
@@ -135,7 +66,8 @@ static void add(struct pp_sim_drive *d, uint64_t sector, const void *data)
 {
 	uint32_t n = ++d->used, *head = chain_of(d, sector);
 
-	d->slots[n - 1] = (struct slot){ .sector = sector, .chain = *head, .older = d->youngest };
+	d->slots[n - 1] = (struct slot){ .sector = sector, .chain = *head, .older = d->youngest,
+		.stamp = ++d->stamp, .dirty_ns = d->now_ns, .arrived_ns = d->now_ns };
 	*head = n;
 	*(d->youngest ? &d->slots[d->youngest - 1].younger : &d->oldest) = n;
 	d->youngest = n;
@@ -145,18 +77,25 @@ static void add(struct pp_sim_drive *d, uint64_t sector, const void *data)
 /* A sector reaches the medium. */
 static int persist(struct pp_sim_drive *d, uint64_t sector, const void *data)
 {
+	if (pp_drive_remember(d, sector) != 0)
+		return -1;
 	return d->medium.write(d->medium.ctx, data, PP_DRIVE_SECTOR_BYTES,
 		sector * PP_DRIVE_SECTOR_BYTES);
 }
 
-static int destage_one(struct pp_sim_drive *d)
+static int destage(struct pp_sim_drive *d, uint32_t n)
 {
-	uint32_t n = d->config.order == PP_DRIVE_RANDOM ? 1 + below(&d->random, d->used) : d->oldest;
-
 	if (persist(d, d->slots[n - 1].sector, slot_data(d, n)))
 		return -1;
 	drop(d, n);
 	return 0;
+}
+
+static int destage_one(struct pp_sim_drive *d)
+{
+	bool any = d->config.order == PP_DRIVE_RANDOM || (d->does & PP_DRIVE_REORDERS);
+
+	return destage(d, any ? 1 + (uint32_t)below(&d->random, d->used) : d->oldest);
 }
 
 static int destage_all(struct pp_sim_drive *d)
@@ -167,13 +106,32 @@ static int destage_all(struct pp_sim_drive *d)
 	return 0;
 }
 
+/* The drives that flush when they feel like it. */
+static int destage_lazily(struct pp_sim_drive *d)
+{
+	uint64_t amount = d->config.behaviour->amount;
+
+	while ((d->does & PP_DRIVE_LAZY_TIME) && d->used
+		&& d->slots[d->oldest - 1].dirty_ns + (int64_t)amount <= d->now_ns)
+		if (destage(d, d->oldest))
+			return -1;
+	while ((d->does & PP_DRIVE_LAZY_BYTES) && (uint64_t)d->used * PP_DRIVE_SECTOR_BYTES > amount)
+		if (destage(d, d->oldest))
+			return -1;
+	return 0;
+}
+
 int pp_sim_drive_tick(struct pp_sim_drive *d, int64_t now_ns)
 {
 	int64_t passed_ns = now_ns - d->destaged_ns;
 	unsigned __int128 earned;
 
+	if (now_ns > d->now_ns)
+		d->now_ns = now_ns;
 	if (!d->power || passed_ns <= 0)
 		return 0;
+	if (destage_lazily(d))
+		return -1;
 	/* An idle drive saves up no credit: the time before the first dirty sector is not work. */
 	earned = (unsigned __int128)passed_ns * d->config.destage_bytes_per_s / 1000000000;
 	if (!d->used) {
@@ -207,6 +165,7 @@ static int take(struct pp_sim_drive *d, uint64_t sector, const void *data, bool 
 	}
 	if (n) {
 		memcpy(slot_data(d, n), data, PP_DRIVE_SECTOR_BYTES);
+		d->slots[n - 1].arrived_ns = d->now_ns;
 		return 0;
 	}
 	if (d->used == d->capacity && destage_one(d))
@@ -217,7 +176,7 @@ static int take(struct pp_sim_drive *d, uint64_t sector, const void *data, bool 
 
 static int admit(struct pp_sim_drive *d, int64_t now_ns, size_t bytes, uint64_t offset)
 {
-	if (!d->power) {
+	if (!d->power || d->dead) {
 		errno = EIO;
 		return -1;
 	}
@@ -246,13 +205,57 @@ int pp_sim_drive_read(struct pp_sim_drive *d, int64_t now_ns, void *data, size_t
 	return 0;
 }
 
-int pp_sim_drive_submit(struct pp_sim_drive *d, int64_t now_ns, struct pp_sim_drive_write *write)
+/* Bytes a second over the last few milliseconds. */
+static void note_rate(struct pp_sim_drive *d, size_t bytes)
 {
-	write->pending = false;
+	int64_t passed_ns = d->now_ns - d->rate_from_ns;
+
+	d->rate_bytes += bytes;
+	if (passed_ns < 2000000)
+		return;
+	d->rate_bytes_per_s = (uint64_t)((unsigned __int128)d->rate_bytes * 1000000000 /
+		(uint64_t)passed_ns);
+	d->rate_from_ns = d->now_ns;
+	d->rate_bytes = 0;
+}
+
+static bool ignores(const struct pp_sim_drive *d, unsigned request)
+{
+	return (d->does & request) || ((d->does & PP_DRIVE_FAST_LIES)
+		&& d->rate_bytes_per_s > d->config.behaviour->amount);
+}
+
+static int admit_write(struct pp_sim_drive *d, int64_t now_ns,
+	const struct pp_sim_drive_write *write)
+{
 	if (admit(d, now_ns, write->bytes, write->offset))
 		return -1;
 	d->counters.writes++;
 	d->counters.fua_writes += write->fua;
+	return 0;
+}
+
+static int take_write(struct pp_sim_drive *d, int64_t now_ns, const struct pp_sim_drive_write *write)
+{
+	bool through = write->fua && !ignores(d, PP_DRIVE_IGNORES_FUA);
+
+	if (pp_sim_drive_tick(d, now_ns))
+		return -1;
+	note_rate(d, write->bytes);
+	if ((d->does & PP_DRIVE_CACHE_RETURNS) && d->counters.unsafe_shutdowns == 0)
+		through = true;
+	for (size_t at = 0; at < write->bytes; at += PP_DRIVE_SECTOR_BYTES)
+		if (take(d, (write->offset + at) / PP_DRIVE_SECTOR_BYTES,
+			    (const char *)write->data + at, through))
+			return -1;
+	return 0;
+}
+
+int pp_sim_drive_submit(struct pp_sim_drive *d, int64_t now_ns, struct pp_sim_drive_write *write)
+{
+	write->pending = false;
+	if (admit_write(d, now_ns, write))
+		return -1;
 	write->pending = true;
 	write->next = d->in_progress;
 	d->in_progress = write;
@@ -262,7 +265,6 @@ int pp_sim_drive_submit(struct pp_sim_drive *d, int64_t now_ns, struct pp_sim_dr
 int pp_sim_drive_complete(struct pp_sim_drive *d, int64_t now_ns, struct pp_sim_drive_write *write)
 {
 	struct pp_sim_drive_write **link = &d->in_progress;
-	bool through = write->fua && !(d->config.behaviour->flags & PP_DRIVE_IGNORES_FUA);
 
 	if (!write->pending) {
 		errno = EIO;
@@ -272,13 +274,7 @@ int pp_sim_drive_complete(struct pp_sim_drive *d, int64_t now_ns, struct pp_sim_
 		link = &(*link)->next;
 	*link = write->next;
 	write->pending = false;
-	if (pp_sim_drive_tick(d, now_ns))
-		return -1;
-	for (size_t at = 0; at < write->bytes; at += PP_DRIVE_SECTOR_BYTES)
-		if (take(d, (write->offset + at) / PP_DRIVE_SECTOR_BYTES,
-			    (const char *)write->data + at, through))
-			return -1;
-	return 0;
+	return take_write(d, now_ns, write);
 }
 
 int pp_sim_drive_write(struct pp_sim_drive *d, int64_t now_ns, const void *data, size_t bytes,
@@ -287,19 +283,81 @@ int pp_sim_drive_write(struct pp_sim_drive *d, int64_t now_ns, const void *data,
 	struct pp_sim_drive_write write = { .data = data, .bytes = bytes, .offset = offset,
 		.fua = fua };
 
-	if (pp_sim_drive_submit(d, now_ns, &write))
+	if (admit_write(d, now_ns, &write))
 		return -1;
-	return pp_sim_drive_complete(d, now_ns, &write);
+	return take_write(d, now_ns, &write);
 }
 
-int pp_sim_drive_flush(struct pp_sim_drive *d, int64_t now_ns)
+uint64_t pp_sim_drive_flush_begin(struct pp_sim_drive *d)
+{
+	return d->stamp;
+}
+
+/* What a flush that leaves some behind covers: true for the sector in slot n, the i-th oldest. */
+static bool flush_covers(const struct pp_sim_drive *d, const struct slot *s, uint32_t i,
+	uint32_t used)
+{
+	const struct pp_sim_drive_behaviour *b = d->config.behaviour;
+
+	if (d->does & PP_DRIVE_FLUSHES_OLDEST)
+		return (uint64_t)i * 100 < (uint64_t)used * b->chance_pct;
+	if (d->does & PP_DRIVE_FLUSHES_NEWEST)
+		return (uint64_t)(used - 1 - i) * 100 < (uint64_t)used * b->chance_pct;
+	return s->arrived_ns + (int64_t)b->amount <= d->now_ns;
+}
+
+/* Dropping a slot moves another into its place, so each walk begins anew from what is left. */
+static int flush_partly(struct pp_sim_drive *d)
+{
+	uint32_t used = d->used, i = 0, n, next;
+
+	for (n = d->oldest; n; n = next, i++) {
+		struct slot *s = &d->slots[n - 1];
+
+		next = s->younger;
+		if (!flush_covers(d, s, i, used))
+			continue;
+		/* The last slot moves into the gap: follow it. */
+		if (next == d->used)
+			next = n;
+		if (destage(d, n))
+			return -1;
+	}
+	return 0;
+}
+
+int pp_sim_drive_flush_end(struct pp_sim_drive *d, int64_t now_ns, uint64_t begun)
 {
 	if (admit(d, now_ns, 0, 0))
 		return -1;
 	d->counters.flushes++;
-	if (d->config.behaviour->flags & PP_DRIVE_IGNORES_FLUSH)
+	if (ignores(d, PP_DRIVE_IGNORES_FLUSH))
 		return 0;
-	return destage_all(d);
+	if (d->does & (PP_DRIVE_FLUSHES_OLDEST | PP_DRIVE_FLUSHES_NEWEST | PP_DRIVE_FLUSH_RACES))
+		return flush_partly(d);
+	while (d->used && d->slots[d->oldest - 1].stamp <= begun)
+		if (destage(d, d->oldest))
+			return -1;
+	return 0;
+}
+
+int pp_sim_drive_flush(struct pp_sim_drive *d, int64_t now_ns)
+{
+	return pp_sim_drive_flush_end(d, now_ns, pp_sim_drive_flush_begin(d));
+}
+
+/* What of its behaviour a drive shows in the power cycle that begins. */
+static void settle_behaviour(struct pp_sim_drive *d)
+{
+	const struct pp_sim_drive_behaviour *b = d->config.behaviour;
+	uint64_t number = d->counters.unsafe_shutdowns + 1; /* of the cut that may end it */
+
+	d->does = b->flags;
+	if ((d->does & PP_DRIVE_SOMETIMES) && below(&d->random, 100) >= b->chance_pct)
+		d->does = 0;
+	if (d->does & PP_DRIVE_CAPACITOR_DIES)
+		d->does |= PP_DRIVE_IGNORES_FLUSH | PP_DRIVE_IGNORES_FUA |
+			(number < b->amount ? PP_DRIVE_PROTECTED : 0);
 }
 
 void pp_sim_drive_power_on(struct pp_sim_drive *d, int64_t now_ns)
@@ -311,8 +369,12 @@ void pp_sim_drive_power_on(struct pp_sim_drive *d, int64_t now_ns)
 	d->counters.unsafe_shutdowns += !d->counters.went_down_in_order;
 	d->counters.went_down_in_order = false;
 	d->at_power_on = d->counters;
-	d->destaged_ns = now_ns;
-	d->credit_bytes = 0;
+	d->destaged_ns = d->now_ns = d->rate_from_ns = now_ns;
+	d->credit_bytes = d->rate_bytes = d->rate_bytes_per_s = 0;
+	d->undo_count = 0;
+	d->epoch_bytes = 0;
+	settle_behaviour(d);
+	pp_drive_age(d);
 }
 
 static void lose_power(struct pp_sim_drive *d)
@@ -351,7 +413,7 @@ static int tear(struct pp_sim_drive *d, unsigned survive_pct, uint64_t *random)
 
 int pp_sim_drive_cut(struct pp_sim_drive *d, int64_t now_ns, unsigned survive_pct, uint64_t seed)
 {
-	bool keeps = d->config.behaviour->flags & PP_DRIVE_PROTECTED;
+	bool keeps = d->does & PP_DRIVE_PROTECTED;
 	int rc = 0;
 
 	if (!d->power)
@@ -362,6 +424,8 @@ int pp_sim_drive_cut(struct pp_sim_drive *d, int64_t now_ns, unsigned survive_pc
 			rc = persist(d, d->slots[n - 1].sector, slot_data(d, n));
 	if (!rc)
 		rc = tear(d, survive_pct, &seed);
+	if (!rc)
+		rc = pp_drive_injure(d, &seed);
 	lose_power(d);
 	return rc;
 }
@@ -396,7 +460,8 @@ struct pp_sim_drive *pp_sim_drive_new(const struct pp_sim_drive_config *config,
 	d->slots = calloc(d->capacity, sizeof(*d->slots));
 	d->data = malloc((size_t)d->capacity * PP_DRIVE_SECTOR_BYTES);
 	d->heads = calloc((size_t)d->head_mask + 1, sizeof(*d->heads));
-	if (d->slots && d->data && d->heads)
+	d->undo = calloc(UNDO_SECTORS, sizeof(*d->undo)); /* untouched, hence free, without a need */
+	if (d->slots && d->data && d->heads && d->undo)
 		return d;
 no_memory:
 	pp_sim_drive_free(d);
@@ -411,6 +476,7 @@ void pp_sim_drive_free(struct pp_sim_drive *d)
 	free(d->slots);
 	free(d->data);
 	free(d->heads);
+	free(d->undo);
 	free(d);
 }
 
@@ -418,11 +484,22 @@ void pp_sim_drive_set_behaviour(struct pp_sim_drive *d,
 	const struct pp_sim_drive_behaviour *behaviour)
 {
 	d->config.behaviour = behaviour;
+	settle_behaviour(d);
 }
 
 const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_of(const struct pp_sim_drive *d)
 {
 	return d->config.behaviour;
+}
+
+bool pp_sim_drive_has_cache(const struct pp_sim_drive *d)
+{
+	return !(d->config.behaviour->flags & (PP_DRIVE_HIDES_CACHE | PP_DRIVE_CACHE_RETURNS));
+}
+
+bool pp_sim_drive_is_dead(const struct pp_sim_drive *d)
+{
+	return d->power && d->dead;
 }
 
 bool pp_sim_drive_has_power(const struct pp_sim_drive *d)

@@ -34,19 +34,51 @@ struct pp_sim_drive_medium {
 	void *ctx;
 	int (*read)(void *ctx, void *data, size_t bytes, uint64_t offset);
 	int (*write)(void *ctx, const void *data, size_t bytes, uint64_t offset);
+	/* The sector at offset reads as an error until it is written again. NULL: a medium that knows
+	 * no such thing gets garbage (or, where the drive lost its map, zeros) instead. */
+	void (*spoil)(void *ctx, uint64_t offset);
 };
 
+/* What a drive does. `amount` and `chance_pct` of the behaviour's row go with the flag. */
 enum {
-	PP_DRIVE_IGNORES_FLUSH = 1 << 0, /* FLUSH returns success, the cache stays as it is */
-	PP_DRIVE_IGNORES_FUA   = 1 << 1, /* a FUA write is an ordinary cached write */
-	PP_DRIVE_HIDES_CACHE   = 1 << 2, /* advertises write-through: the host never flushes */
-	PP_DRIVE_PROTECTED     = 1 << 3, /* power-loss protection: what completed survives */
+	/* About requests. */
+	PP_DRIVE_IGNORES_FLUSH  = 1 << 0, /* FLUSH returns success, the cache stays as it is */
+	PP_DRIVE_IGNORES_FUA    = 1 << 1, /* a FUA write is an ordinary cached write */
+	PP_DRIVE_HIDES_CACHE    = 1 << 2, /* advertises write-through: the host never flushes */
+	PP_DRIVE_PROTECTED      = 1 << 3, /* power-loss protection: what completed survives */
+	PP_DRIVE_LAZY_TIME      = 1 << 4, /* what is older than amount ns goes to the medium by itself */
+	PP_DRIVE_LAZY_BYTES     = 1 << 5, /* what exceeds amount bytes of cache does */
+	PP_DRIVE_FLUSHES_OLDEST = 1 << 6, /* FLUSH covers the oldest chance_pct per cent only */
+	PP_DRIVE_FLUSHES_NEWEST = 1 << 7, /* FLUSH covers the newest chance_pct per cent only */
+	PP_DRIVE_FLUSH_RACES    = 1 << 8, /* FLUSH does not wait for what came in the last amount ns */
+	PP_DRIVE_FAST_LIES      = 1 << 9, /* ignores FLUSH and FUA above amount bytes a second */
+	PP_DRIVE_SOMETIMES      = 1 << 10, /* lies in chance_pct per cent of its power cycles only */
+	PP_DRIVE_CACHE_RETURNS  = 1 << 11, /* writes through until the first cut, caches ever after */
+	PP_DRIVE_CAPACITOR_DIES = 1 << 12, /* protected, but no longer at cut number amount and after */
+	PP_DRIVE_REORDERS       = 1 << 13, /* destages in any order, whatever was configured */
+	/* About what a cut does to data that was on the medium already, with chance_pct. */
+	PP_DRIVE_SHORN          = 1 << 14, /* of one 4 KiB write only the first sectors stay */
+	PP_DRIVE_TEARS_SECTOR   = 1 << 15, /* of one sector only the first bytes stay */
+	PP_DRIVE_ROTS           = 1 << 16, /* bits flip */
+	PP_DRIVE_FLIES          = 1 << 17, /* a 4 KiB write lies two blocks further on */
+	PP_DRIVE_ROLLS_BACK     = 1 << 18, /* the last amount ns are undone */
+	PP_DRIVE_OLD_EPOCH      = 1 << 19, /* all since the last saved map; it is saved every amount bytes */
+	PP_DRIVE_PAIRED_PAGES   = 1 << 20, /* a write in progress takes its neighbour 16 KiB away along */
+	PP_DRIVE_UNREADABLE     = 1 << 21, /* a write in progress leaves sectors that cannot be read */
+	/* After cut number amount. */
+	PP_DRIVE_THIRD_GONE     = 1 << 22, /* its first third cannot be read */
+	PP_DRIVE_THIRD_BLANK    = 1 << 23, /* its first third reads as zeros */
+	PP_DRIVE_DIES           = 1 << 24, /* it never answers again */
 };
 
 struct pp_sim_drive_behaviour {
 	const char *name;
-	const char *physics; /* one line for people */
+	const char *physics; /* one line for people: what happens inside */
+	const char *seen;    /* where such a thing was met or described */
 	unsigned flags;
+	uint64_t amount;     /* ns, bytes, bytes a second or number of a cut, as the flag says */
+	unsigned chance_pct;
+	bool honest;         /* keeps every promise: accusing it would be a false loss */
 };
 
 /* The row of that very name, or NULL. */
@@ -122,13 +154,22 @@ int pp_sim_drive_complete(struct pp_sim_drive *drive, int64_t now_ns,
 int pp_sim_drive_write(struct pp_sim_drive *drive, int64_t now_ns, const void *data, size_t bytes,
 	uint64_t offset, bool fua);
 int pp_sim_drive_flush(struct pp_sim_drive *drive, int64_t now_ns);
+/* The same in two steps: covers what had completed by begin, and not a sector more. */
+uint64_t pp_sim_drive_flush_begin(struct pp_sim_drive *drive);
+int pp_sim_drive_flush_end(struct pp_sim_drive *drive, int64_t now_ns, uint64_t begun);
 /* Only the destaging that is due. */
 int pp_sim_drive_tick(struct pp_sim_drive *drive, int64_t now_ns);
 
-/* A drive that begins to lie, or stops. The cache keeps its content. */
+/* A drive that begins to lie, or stops. The cache keeps its content. What happens at power-on or
+ * needs a history (rollbacks and the like) begins with the next power-on. */
 void pp_sim_drive_set_behaviour(struct pp_sim_drive *drive,
 	const struct pp_sim_drive_behaviour *behaviour);
 const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_of(const struct pp_sim_drive *drive);
+
+/* What the drive says of itself: true where it has, or admits to, a volatile cache. */
+bool pp_sim_drive_has_cache(const struct pp_sim_drive *drive);
+/* It has power and does not answer (PP_DRIVE_DIES). */
+bool pp_sim_drive_is_dead(const struct pp_sim_drive *drive);
 
 bool pp_sim_drive_has_power(const struct pp_sim_drive *drive);
 uint64_t pp_sim_drive_size_bytes(const struct pp_sim_drive *drive);

@@ -103,8 +103,7 @@ static int drive_config(const char *key, const char *value)
 #define CONFIG_HELP \
 	"image=FILE           (required) the persistent medium; FILE.counters lies beside it\n" \
 	"size=BYTES           default: the size of the image\n" \
-	"behaviour=NAME       honest, ignores-flush, ignores-fua, ignores-both, protected,\n" \
-	"                     hidden-cache\n" \
+	"behaviour=NAME       honest, ignores-flush, ...: see plugpull simulate --list\n" \
 	"cache=BYTES destage=BYTES_PER_S order=oldest|random seed=N latency_us=N\n" \
 	"control=SOCKET       unix socket for stat, cut, orderly, behaviour"
 
@@ -328,12 +327,12 @@ static int64_t drive_get_size(void *handle)
 
 static bool says_write_back(void)
 {
-	bool hides;
+	bool has;
 
 	pthread_mutex_lock(&lock);
-	hides = pp_sim_drive_behaviour_of(drive)->flags & PP_DRIVE_HIDES_CACHE;
+	has = pp_sim_drive_has_cache(drive);
 	pthread_mutex_unlock(&lock);
-	return !hides;
+	return has;
 }
 
 static int drive_can_flush(void *handle)

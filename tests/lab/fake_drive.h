@@ -61,7 +61,8 @@ static int medium_write(void *ctx, const void *data, size_t bytes, uint64_t offs
 static int fake_drive_open(struct fake_drive *d, const char *serial, const char *behaviour,
 	struct pp_error *err)
 {
-	const struct pp_sim_drive_medium medium = { d, medium_read, medium_write };
+	const struct pp_sim_drive_medium medium = { .ctx = d, .read = medium_read,
+		.write = medium_write };
 	struct pp_sim_drive_config config = {
 		.behaviour = pp_sim_drive_behaviour_find(behaviour),
 		.size_bytes = FAKE_DRIVE_BYTES, .cache_bytes = FAKE_DRIVE_BYTES, .seed = 1 };

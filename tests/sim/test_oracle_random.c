@@ -547,7 +547,8 @@ static void set_up(struct trial *t, uint64_t seed)
 	memcpy(t->base, t->medium, t->sectors * 512);
 	memcpy(t->size_base, t->size, sizeof(t->size));
 	memcpy(t->size_durable, t->size, sizeof(t->size));
-	medium = (struct pp_sim_drive_medium){ t->medium, medium_read, medium_write };
+	medium = (struct pp_sim_drive_medium){ .ctx = t->medium, .read = medium_read,
+		.write = medium_write };
 	config = (struct pp_sim_drive_config){ .behaviour = t->behaviour, .size_bytes = t->sectors * 512,
 		.cache_bytes = 512ULL << below(&t->x, 13), .order = below(&t->x, 2) ? PP_DRIVE_RANDOM
 		: PP_DRIVE_OLDEST_FIRST, .seed = draw(&t->x),

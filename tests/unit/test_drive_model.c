@@ -56,7 +56,8 @@ static struct pp_sim_drive *make_with(const char *behaviour, uint64_t cache_sect
 	struct pp_sim_drive_config config = { .behaviour = pp_sim_drive_behaviour_find(behaviour),
 		.size_bytes = sizeof(memory.bytes), .cache_bytes = cache_sectors * SECTOR,
 		.destage_bytes_per_s = destage_bytes_per_s, .order = order, .seed = seed };
-	struct pp_sim_drive_medium medium = { &memory, memory_read, memory_write };
+	struct pp_sim_drive_medium medium = { .ctx = &memory, .read = memory_read,
+		.write = memory_write };
 	struct pp_error err = { 0 };
 	struct pp_sim_drive *d;
 
@@ -152,7 +153,8 @@ static void test_orderly_keeps_all(void **state)
 		struct pp_sim_drive *d = make(row->name);
 
 		put(d, 0, 7, 0xaa, false);
-		assert_int_equal(on_medium(7), 0);
+		/* One row has its cache off until the first cut. */
+		assert_int_equal(on_medium(7), row->flags & PP_DRIVE_CACHE_RETURNS ? 0xaa : 0);
 		assert_int_equal(pp_sim_drive_power_off(d, 0), 0);
 		assert_int_equal(on_medium(7), 0xaa);
 		pp_sim_drive_free(d);
@@ -427,7 +429,8 @@ static void test_bad_config(void **state)
 {
 	struct pp_sim_drive_config config = { .behaviour = pp_sim_drive_behaviour_find("honest"),
 		.size_bytes = 1000, .cache_bytes = SECTOR };
-	struct pp_sim_drive_medium medium = { &memory, memory_read, memory_write };
+	struct pp_sim_drive_medium medium = { .ctx = &memory, .read = memory_read,
+		.write = memory_write };
 	struct pp_error err = { 0 };
 
 	(void)state;

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inside of a simulated drive, for drive_model.c (requests and cache) and drive_injury.c (what
+ * a cut does to data that had reached the medium) alone.
+ */
+#ifndef PP_LAB_DRIVE_PARTS_H
+#define PP_LAB_DRIVE_PARTS_H
+
+#include "drive_model.h"
+
+/* Slot numbers are kept plus one, so that zeroed memory reads "none". */
+struct slot {
+	uint64_t sector;
+	uint32_t chain;          /* next in the hash chain */
+	uint32_t older, younger; /* by the time it became dirty */
+	uint64_t stamp;          /* counts sectors that became dirty */
+	int64_t dirty_ns;        /* when it became dirty ... */
+	int64_t arrived_ns;      /* ... and when its newest content came */
+};
+
+/* What stood in a sector before it was written over. */
+struct undo {
+	uint64_t sector;
+	int64_t at_ns;
+	unsigned char old[PP_DRIVE_SECTOR_BYTES];
+};
+#define UNDO_SECTORS 4096
+
+struct pp_sim_drive {
+	struct pp_sim_drive_config config;
+	struct pp_sim_drive_medium medium;
+	struct pp_sim_drive_counters counters, at_power_on;
+	bool power, dead;
+	unsigned does;           /* flags in force in this power cycle */
+
+	struct slot *slots;
+	unsigned char *data;     /* a sector a slot */
+	uint32_t *heads;         /* of the hash chains */
+	uint32_t capacity, used, head_mask;
+	uint32_t oldest, youngest;
+	uint64_t stamp;
+
+	int64_t now_ns;          /* of the latest request */
+	int64_t destaged_ns;     /* destaging is accounted up to here */
+	uint64_t credit_bytes;   /* earned, less than a sector */
+	int64_t rate_from_ns;    /* PP_DRIVE_FAST_LIES: bytes since then, and the last figure */
+	uint64_t rate_bytes, rate_bytes_per_s;
+	uint64_t random;
+	struct pp_sim_drive_write *in_progress;
+
+	struct undo *undo;       /* a ring: the youngest stands before undo_end */
+	uint32_t undo_end, undo_count;
+	uint64_t epoch_bytes;    /* written since the mapping table was saved */
+};
+
+/* splitmix64 (Steele, Lea, Flood 2014): any seed is a good one, also 0, 1, 2. */
+static inline uint64_t draw(uint64_t *state)
+{
+	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+static inline uint64_t below(uint64_t *state, uint64_t limit)
+{
+	return (uint64_t)((unsigned __int128)draw(state) * limit >> 64);
+}
+
+/* Keeps what a sector holds, before it is written over. */
+int pp_drive_remember(struct pp_sim_drive *d, uint64_t sector);
+/* What the cut does to what was there already; `random` is the cut's. The cache is still whole. */
+int pp_drive_injure(struct pp_sim_drive *d, uint64_t *random);
+/* What the next power-on finds (a third of the drive gone, ...). */
+void pp_drive_age(struct pp_sim_drive *d);
+
+#endif
