@@ -35,6 +35,7 @@ static json_t *planned_json(const struct pp_planned_arm *arm)
 	json_object_set_new(o, "method", json_string(arm->method));
 	json_object_set_new(o, "workload", json_string(arm->workload));
 	json_object_set_new(o, "target", json_string(arm->target));
+	json_object_set_new(o, "pattern", json_string(arm->pattern));
 	json_object_set_new(o, "optional", json_boolean(arm->optional));
 	json_object_set_new(o, "na_reason", json_string(arm->na_reason));
 	return o;
@@ -76,6 +77,7 @@ static void get_planned(struct pp_json_in *in, const json_t *list, struct pp_cam
 		pp_json_str(in, "method", arm->method, sizeof(arm->method));
 		pp_json_str(in, "workload", arm->workload, sizeof(arm->workload));
 		pp_json_str(in, "target", arm->target, sizeof(arm->target));
+		pp_json_str(in, "pattern", arm->pattern, sizeof(arm->pattern));
 		arm->optional = pp_json_bool(in, "optional");
 		pp_json_str(in, "na_reason", arm->na_reason, sizeof(arm->na_reason));
 		facts->planned_count++;

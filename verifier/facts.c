@@ -61,7 +61,7 @@ static const struct field run_fields[] = {
 static const struct field layout_fields[] = {
 	F_U32(pp_layout, lanes), F_U32(pp_layout, group), F_U32(pp_layout, record_bytes),
 	F_U32(pp_layout, unit_bytes), F_BOOL(pp_layout, sub_block), F_U64(pp_layout, region_offset),
-	F_U64(pp_layout, slots),
+	F_U64(pp_layout, slots), F_U64(pp_layout, shuffle),
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -219,7 +219,7 @@ static int get_layout(struct pp_json_in *in, const json_t *object, struct pp_lay
 		return pp_fail(in->err, PP_ERR_EVIDENCE, "'%s': impossible number of slots", in->where);
 	if (pp_layout_init(&whole, layout->workload, layout->lanes, layout->group,
 		layout->record_bytes, layout->unit_bytes, layout->sub_block, layout->region_offset,
-		layout->region_offset + layout->slots * layout->record_bytes * layout->lanes, &why) != 0 ||
+		pp_layout_target_bytes(layout), &why) != 0 ||
 		whole.slots != layout->slots || json_array_size(bases) != layout->lanes)
 		return pp_fail(in->err, PP_ERR_EVIDENCE, "'%s': impossible layout", in->where);
 	for (lane = 0; lane < layout->lanes; lane++) {

@@ -22,6 +22,7 @@ static void fill_key(const struct pp_case *c, struct pp_arm_key *key)
 	pp_text_copy(key->policy, sizeof(key->policy), r->policy);
 	pp_text_copy(key->kernel, sizeof(key->kernel), c->cut.kernel);
 	pp_text_copy(key->cut_kind, sizeof(key->cut_kind), c->cut.cut_kind);
+	pp_text_copy(key->pattern, sizeof(key->pattern), pp_layout_pattern_name(&r->layout));
 	key->lanes = r->layout.lanes;
 	key->group = r->layout.group;
 	key->record_bytes = r->layout.record_bytes;

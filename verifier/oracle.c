@@ -18,7 +18,8 @@ enum cell_class { CELL_OK, CELL_NEW, CELL_OLD, CELL_BLANK, CELL_FOREIGN, CELL_UN
 
 /* A cell as found, whatever form the scan kept it in. */
 struct found {
-	enum { FOUND_VALID, FOUND_ZERO, FOUND_FF, FOUND_DAMAGED, FOUND_UNREAD, FOUND_ABSENT } kind;
+	enum { FOUND_VALID, FOUND_ZERO, FOUND_FF, FOUND_DAMAGED, FOUND_UNREAD, FOUND_ABSENT,
+		FOUND_GONE } kind;
 	struct pp_cell cell;    /* FOUND_VALID */
 	const uint8_t *bytes;   /* raw bytes where the scan kept them, else NULL */
 };
@@ -46,6 +47,7 @@ struct place {
 	uint64_t expected;      /* e; 0: the base */
 	uint64_t flight;        /* the one of F; 0: none */
 	bool hole;              /* e is a base that never held anything */
+	bool replaced;          /* M4.5: what stands here came there whole, by its name */
 };
 
 static bool bit(const uint8_t *map, uint32_t i)
@@ -96,6 +98,9 @@ static struct found cell_at(const struct pp_scan *scan, const struct pp_scan_slo
 		case PP_CELL_FF: f.kind = FOUND_FF; break;
 		case PP_CELL_DAMAGED: f.kind = FOUND_DAMAGED; break;
 		}
+		break;
+	case PP_SLOT_GONE:
+		f.kind = FOUND_GONE;
 		break;
 	case PP_SLOT_ABSENT:
 	case PP_SLOT_KINDS:
@@ -186,6 +191,7 @@ static int survey_slot(struct oracle *o, const struct pp_scan *scan, uint32_t la
 	const struct pp_scan_slot *s, bool later)
 {
 	uint64_t offset = pp_layout_offset(o->in->layout, lane, slot);
+	bool home = slot < o->in->layout->slots; /* not a temporary file, which vouches for D alone */
 	uint32_t i, n = s->kind == PP_SLOT_RAW ? o->cells : s->kind == PP_SLOT_INTACT ? 1 : 0;
 
 	for (i = 0; i < n; i++) {
@@ -197,13 +203,13 @@ static int survey_slot(struct oracle *o, const struct pp_scan *scan, uint32_t la
 			continue;
 		if (check_ours(o, &f.cell) != 0)
 			return -1;
-		if ((!whole || later) && note_version(o, r) != 0)
+		if ((!whole || later || !home) && note_version(o, r) != 0)
 			return -1;
 		if (later)
 			continue;
 		if (r->durable > o->out->lane[r->lane].durable)
 			o->out->lane[r->lane].durable = r->durable;
-		if (whole && r->seq > o->out->lane[lane].newest)
+		if (whole && home && r->seq > o->out->lane[lane].newest)
 			o->out->lane[lane].newest = r->seq;
 	}
 	return 0;
@@ -315,6 +321,7 @@ static bool equals_base(const struct oracle *o, const struct place *p, uint32_t 
 	case FOUND_ZERO:
 	case FOUND_FF:
 	case FOUND_ABSENT:
+	case FOUND_GONE:
 		return true;
 	case FOUND_UNREAD:
 		break;
@@ -331,7 +338,8 @@ static bool base_unknown(const struct oracle *o, const struct place *p, uint32_t
 	uint64_t base_end = o->in->base->lane[p->lane].file_bytes;
 	bool cut;
 
-	if (p->expected != 0 || base->kind != PP_SLOT_RAW || f->kind == FOUND_ABSENT || is_ours(o, f))
+	if (p->expected != 0 || base->kind != PP_SLOT_RAW || f->kind == FOUND_ABSENT || f->kind == FOUND_GONE ||
+		is_ours(o, f))
 		return false;
 	cut = bit(base->absent, i) && p->offset + (uint64_t)i * PP_CELL_BYTES < base_end;
 	return cut || bit(base->unread, i);
@@ -381,6 +389,7 @@ static enum cell_class class_cell(const struct oracle *o, const struct place *p,
 	case FOUND_ZERO:
 	case FOUND_FF:
 	case FOUND_ABSENT:
+	case FOUND_GONE:
 		if (p->expected == 0 && equals_base(o, p, i, f))
 			return CELL_OK;
 		return CELL_BLANK;
@@ -391,7 +400,7 @@ static enum cell_class class_cell(const struct oracle *o, const struct place *p,
 /* What a slot's cells came to. */
 struct tally {
 	uint32_t of[CELL_CLASSES];
-	uint32_t absent;
+	uint32_t absent, gone;
 	uint64_t old_seq;       /* the one old record; mixed_old where there are several */
 	struct pp_run_id old_run;
 	bool mixed_old;
@@ -422,6 +431,7 @@ static void tally_slot(const struct oracle *o, const struct place *p, const stru
 
 		t->of[class]++;
 		t->absent += f.kind == FOUND_ABSENT && class == CELL_BLANK;
+		t->gone += f.kind == FOUND_GONE && class == CELL_BLANK;
 		if (class != CELL_OLD)
 			continue;
 		tally_old(t, &f);
@@ -434,13 +444,19 @@ static void strike_allowed(const struct oracle *o, const struct place *p, struct
 {
 	if (!p->flight)
 		return;
+	/* The name is a witness: under it the one or the other, whole (M4.5). */
+	if (p->replaced) {
+		if (t->of[CELL_NEW] == o->cells)
+			t->of[CELL_NEW] = 0;
+		return;
+	}
 	t->of[CELL_NEW] = 0;
 	t->of[CELL_DAMAGED] = 0;
 	t->of[CELL_UNREAD] = 0;
 	if (!p->hole)
 		return;
 	t->of[CELL_BLANK] = 0;
-	t->absent = 0;
+	t->absent = t->gone = 0;
 	if (o->in->kind == PP_TARGET_FILE)
 		t->of[CELL_FOREIGN] = 0;
 }
@@ -458,6 +474,8 @@ static bool loss_class(const struct oracle *o, const struct place *p, const stru
 		*class = PP_LOSS_UNREADABLE;
 	else if (t.of[CELL_FOREIGN])
 		*class = PP_LOSS_MISDIRECTED;
+	else if (t.gone)
+		*class = PP_LOSS_FILE_GONE;
 	else if (t.absent)
 		*class = PP_LOSS_FILE_SHORT;
 	else if (t.of[CELL_BLANK])
@@ -465,8 +483,10 @@ static bool loss_class(const struct oracle *o, const struct place *p, const stru
 	else if (t.of[CELL_OLD])
 		*class = t.of[CELL_OLD] == o->cells && (!t.mixed_old || t.old_base == o->cells)
 			? PP_LOSS_STALE : PP_LOSS_TORN;
+	else if (t.of[CELL_NEW])
+		*class = PP_LOSS_TORN;
 	else
-		return t.of[CELL_NEW] != 0;
+		return false;
 	return true;
 }
 
@@ -516,11 +536,14 @@ static struct place place_of(const struct oracle *o, uint32_t lane, uint64_t slo
 	struct place p = { .lane = lane, .slot = slot,
 		.offset = pp_layout_offset(l, lane, slot) };
 	uint8_t base = slot_of(o->in->base, lane, slot)->kind;
+	uint8_t hole = l->workload == PP_FALLOCATED ? PP_SLOT_ZERO
+		: pp_workload_record_files(l->workload) ? PP_SLOT_GONE : PP_SLOT_ABSENT;
 
 	p.expected = pp_layout_newest(l, lane, slot, durable);
 	newest = pp_layout_newest(l, lane, slot, bound_of(o, lane));
 	p.flight = newest > durable ? newest : 0;
-	p.hole = p.expected == 0 && base == PP_SLOT_ABSENT;
+	p.hole = p.expected == 0 && base == hole && pp_workload_grows(l->workload);
+	p.replaced = pp_workload_renames(l->workload);
 	return p;
 }
 
@@ -534,6 +557,7 @@ static bool is_collateral(const struct oracle *o, const struct place *p, const s
 	uint64_t begin = p->slot * l->record_bytes, end = begin + l->record_bytes, slot;
 
 	if (!l->sub_block || l->record_bytes >= l->unit_bytes ||
+		pp_workload_record_files(l->workload) ||
 		!(t->of[CELL_DAMAGED] || t->of[CELL_UNREAD]) || t->of[CELL_OLD] || t->of[CELL_BLANK] ||
 		t->of[CELL_FOREIGN])
 		return false;
@@ -671,18 +695,25 @@ static int check_slots(const struct oracle *o, uint32_t lane)
 {
 	const struct pp_layout *l = o->in->layout;
 	uint64_t scan = o->in->scan->lane[lane].slots, base = o->in->base->lane[lane].slots;
+	uint64_t want = pp_layout_scan_slots(l), slot;
 
 	if (o->in->acked[lane] > pp_layout_seq_max(l) || o->in->acked[lane] > INT64_MAX)
 		return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u has %" PRIu64 " records acked, but room "
 			"for %" PRIu64, lane, o->in->acked[lane], pp_layout_seq_max(l));
-	if (l->workload != PP_APPEND && (scan != l->slots || base != l->slots))
+	if (l->workload != PP_APPEND && (scan != want || base != want))
 		return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u has %" PRIu64 " slots, but its scans "
-			"have %" PRIu64 " before and %" PRIu64 " after", lane, l->slots, base, scan);
+			"have %" PRIu64 " before and %" PRIu64 " after", lane, want, base, scan);
 	/* An append begins behind what was there, or on the slot that the file's end was in. */
 	if (l->workload == PP_APPEND && base != l->base_slots[lane] &&
 		base != l->base_slots[lane] + 1)
 		return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u was to append behind slot %" PRIu64
 			", but the scan before has %" PRIu64, lane, l->base_slots[lane], base);
+	/* Where slots are taken once, what this run was to take must have been free. */
+	for (slot = l->base_slots[lane]; l->workload != PP_APPEND && pp_workload_grows(l->workload) &&
+		slot < base; slot++)
+		if (!place_of(o, lane, slot).hole)
+			return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u was to begin at slot %" PRIu64
+				", but slot %" PRIu64 " was taken before", lane, l->base_slots[lane], slot);
 	return 0;
 }
 

@@ -57,6 +57,7 @@ struct pp_oracle_result {
 	uint64_t in_flight_seen;           /* slots in which something of F arrived */
 	uint64_t in_flight_torn;           /* of those: not whole (mixed, damaged or unread) */
 	uint64_t in_flight_unreadable;
+	uint64_t torn_at[PP_TEAR_UNITS];   /* of in_flight_seen, as in struct pp_trial (M4.8) */
 	uint64_t collateral;               /* M2.5 with sub_block */
 	bool unserializable, exposed_stale;
 	size_t unknown_runs;               /* ids in the scan that are neither the run's nor the base's */

@@ -6,7 +6,8 @@
  * scan.bin, little-endian, a stream:
  *	header   "PPSCAN1\n", u32 version 1, u32 record bytes, u32 lanes, u32 flags (bit 0: sparse)
  *	lane     'L', u32 lane, u8 file state, i32 os code, u64 file bytes, u64 slots; then, unless
- *	         sparse, `slots` slot entries in order
+ *	         sparse, `slots` slot entries in order (pp_layout_scan_slots of them); where every slot
+ *	         is a file of its own, state and bytes say nothing: its entry does
  *	sparse   'P', u32 lane, u64 slot, one slot entry (re-reads, M4.7)
  *	runs     'R', u32 count, count * 16 bytes: ids in the order in which slots refer to them
  *	end      'E', u64 XXH3-64 of all bytes before the 'E'
@@ -32,6 +33,7 @@ enum pp_slot_kind {
 	PP_SLOT_FF,     /* all bytes FF */
 	PP_SLOT_ABSENT, /* wholly beyond the end of the file */
 	PP_SLOT_RAW,    /* anything else; the bytes are kept */
+	PP_SLOT_GONE,   /* its own file is not there */
 	PP_SLOT_KINDS
 };
 
@@ -77,7 +79,7 @@ struct pp_scan {
 
 /* ---- making one, on the machine under test ---------------------------------------------- */
 
-/* Reads the target; a simulator and tests stand in. */
+/* Reads the target; a simulator and tests stand in. Files are counted as pp_layout_file_at does. */
 struct pp_scan_source {
 	void *ctx;
 	/* Size of the file, or os_code set (ENOENT: gone). Returns 0 or -1. */

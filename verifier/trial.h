@@ -15,6 +15,7 @@
 
 #define PP_TEXT_SHORT 96
 #define PP_AGES_MAX   4
+#define PP_TEAR_UNITS 12 /* 512 bytes << 0 ... 11: up to 1 MiB (M4.8) */
 
 /* Classes of loss (M4.4); the order is that of reports. */
 enum pp_loss_class {
@@ -41,6 +42,7 @@ struct pp_arm_key {
 	char policy[PP_TEXT_SHORT];      /* write cache as read back from the drive: "write back, fua" */
 	char kernel[PP_TEXT_SHORT];
 	char cut_kind[16];               /* "mains", "dc", "slot" */
+	char pattern[16];                /* "sequential" or "random" */
 	uint32_t lanes, group, record_bytes;
 	bool noise;
 };
@@ -62,7 +64,10 @@ struct pp_trial {
 	uint64_t records_lost;
 	uint64_t lost[PP_LOSS_CLASSES];  /* records by class */
 	int64_t lost_age_ns_min, lost_age_ns_max; /* of losses by ack; -1 where none (M4.9) */
-	uint64_t in_flight, torn_in_flight;       /* M4.3, M4.8 */
+	uint64_t in_flight, torn_in_flight;       /* M4.3 */
+	/* M4.8, of direct arms; else 0: records of which something arrived, and how many of those had
+	 * a block of 512 << i bytes, on a multiple of its size, of which not everything arrived. */
+	uint64_t tears_in_flight, torn_at[PP_TEAR_UNITS];
 	bool drive_lost_power;           /* M7.5, by counters, 0 W, or lost noise */
 	bool no_volatile_cache;          /* the drive itself declares none (M7.4) */
 	char drive_power_witness[PP_TEXT_SHORT];  /* which of M7.5 */

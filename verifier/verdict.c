@@ -145,6 +145,7 @@ static int compare_keys(const struct pp_arm_key *a, const struct pp_arm_key *b)
 	STEP(method_rank(a->method) - method_rank(b->method));
 	STEP(strcmp(a->method, b->method));
 	STEP(strcmp(a->workload, b->workload));
+	STEP(strcmp(a->pattern, b->pattern));
 	STEP(strcmp(a->target, b->target));
 	STEP(strcmp(a->fs, b->fs));
 	STEP(strcmp(a->mount_options, b->mount_options));
@@ -324,6 +325,7 @@ static bool plan_means(const struct pp_planned_arm *planned, const struct pp_arm
 	return strcmp(planned->serial, key->serial) == 0 &&
 		strcmp(planned->method, key->method) == 0 &&
 		strcmp(planned->workload, key->workload) == 0 &&
+		strcmp(planned->pattern, key->pattern) == 0 &&
 		strcmp(planned->target, key->target) == 0;
 }
 
@@ -331,6 +333,7 @@ static void settle_promise(struct arm_work *work)
 {
 	struct pp_verdict_arm *arm = work->arm;
 	bool raw = strcmp(arm->key.target, "raw") == 0;
+	enum pp_workload workload = PP_OVERWRITE;
 	size_t i;
 
 	for (i = 0; i < work->input->planned_count && !work->planned; i++)
@@ -339,11 +342,17 @@ static void settle_promise(struct arm_work *work)
 	work->method = pp_method_find(arm->key.method);
 	if (!raw && strcmp(arm->key.target, "file") != 0)
 		work->method = NULL;
+	if (!pp_workload_find(arm->key.workload, &workload))
+		work->method = NULL;
 	arm->promise = PP_PROMISE_NONE;
 	arm->required = true;
 	if (work->method) {
-		arm->promise = pp_method_promise(work->method,
-			raw ? PP_TARGET_RAW : PP_TARGET_FILE);
+		arm->promise = pp_workload_promise(workload, work->method,
+			raw ? PP_TARGET_RAW : PP_TARGET_FILE, NULL);
+		/* What ran is not n/a, and its losses are not hidden by the word. */
+		if (arm->promise == PP_PROMISE_NA && work->count)
+			arm->promise = pp_method_promise(work->method,
+				raw ? PP_TARGET_RAW : PP_TARGET_FILE);
 		arm->control = work->method->control;
 		arm->required = arm->promise == PP_PROMISE_MEDIA;
 	}
@@ -411,6 +420,7 @@ static void add_planned(struct verdict_work *all, const struct pp_verdict_input 
 		memcpy(key.method, planned->method, sizeof(key.method));
 		memcpy(key.workload, planned->workload, sizeof(key.workload));
 		memcpy(key.target, planned->target, sizeof(key.target));
+		memcpy(key.pattern, planned->pattern, sizeof(key.pattern));
 		new_arm(all, input, &key);
 	}
 }

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NEXT_WRITE, NEXT_SYNC, NEXT_ACK };
+enum { NEXT_WRITE, NEXT_SYNC, NEXT_RENAME, NEXT_FOLDER, NEXT_ACK };
 
 static const char *const sync_call_names[] = {
 	[PP_SYNC_NONE] = "none",
@@ -32,7 +32,9 @@ void pp_lane_init(struct pp_lane *lane, uint32_t number, const struct pp_layout 
 	/* A group may not span a lap (M2.5), nor need more room than the window has. */
 	assert(layout->slots % layout->group == 0);
 	assert(pp_layout_window(layout) >= 2 * layout->group);
-	/* One sync a group is enough only if it covers the whole file. */
+	assert(!pp_workload_record_files(layout->workload) ||
+		(io->sync_record && io->rename_record && io->sync_folder));
+	/* One sync a group and file is enough only if it covers the whole file. */
 	assert(method->sync == PP_SYNC_NONE || method->coverage == PP_COVERS_FILE ||
 		method->coverage == PP_COVERS_FS);
 
@@ -53,6 +55,31 @@ void pp_lane_init(struct pp_lane *lane, uint32_t number, const struct pp_layout 
 	lane->seq_max = pp_layout_seq_max(layout);
 	lane->next = NEXT_WRITE;
 	lane->status = PP_LANE_MORE;
+}
+
+static uint64_t offset_of(const struct pp_lane *lane, uint64_t seq)
+{
+	return pp_layout_offset(lane->layout, lane->lane, pp_layout_slot(lane->layout, lane->lane, seq));
+}
+
+static bool record_files(const struct pp_lane *lane)
+{
+	return pp_workload_record_files(lane->layout->workload);
+}
+
+/* What follows the last sync of a group's data: only then are the group's records durable. */
+static void after_data(struct pp_lane *lane)
+{
+	if (lane->next < NEXT_RENAME && pp_workload_renames(lane->layout->workload)) {
+		lane->next = NEXT_RENAME;
+		lane->file_seq = lane->group_first;
+	} else if (lane->next < NEXT_FOLDER && pp_workload_syncs_folder(lane->layout->workload) &&
+		lane->method->coverage != PP_COVERS_NOTHING) {
+		lane->next = NEXT_FOLDER;
+	} else {
+		lane->durable = lane->next_seq - 1;
+		lane->next = NEXT_ACK;
+	}
 }
 
 static bool running(const struct pp_lane *lane)
@@ -85,7 +112,7 @@ static void step_write(struct pp_lane *lane)
 		.cells = layout->record_bytes / PP_CELL_BYTES,
 		.flags = lane->flags,
 		.seq = seq,
-		.offset = pp_layout_offset(layout, lane->lane, pp_layout_slot(layout, lane->lane, seq)),
+		.offset = offset_of(lane, seq),
 		.issued_ns = lane->io.now_ns(lane->io.ctx),
 		.durable = lane->durable,
 	};
@@ -97,29 +124,58 @@ static void step_write(struct pp_lane *lane)
 	atomic_store(&lane->issued, seq);
 	written = lane->io.write(lane->io.ctx, lane->buf, layout->record_bytes, record.offset, &os_code);
 	if (written != (int64_t)layout->record_bytes) {
-		fail(lane, seq, "write", written < 0 ? os_code : 0, written);
+		fail(lane, seq, record_files(lane) ? "create" : "write", written < 0 ? os_code : 0,
+			written);
 		return;
 	}
 	lane->next_seq = seq + 1;
 	if (pp_method_sync_in_write(lane->method)) {
-		lane->durable = seq;
-		lane->next = NEXT_ACK;
+		after_data(lane);
 	} else if (seq - lane->group_first + 1 == layout->group) {
 		lane->next = NEXT_SYNC;
+		lane->file_seq = lane->group_first;
 	}
 }
 
 static void step_sync(struct pp_lane *lane)
 {
-	uint64_t last = lane->next_seq - 1;
+	uint64_t last = record_files(lane) ? lane->file_seq : lane->next_seq - 1;
 	int64_t os_code = 0;
+	int rc = record_files(lane)
+		? lane->io.sync_record(lane->io.ctx, lane->method->sync, offset_of(lane, last), &os_code)
+		: lane->io.sync(lane->io.ctx, lane->method->sync, &os_code);
 
-	if (lane->io.sync(lane->io.ctx, lane->method->sync, &os_code) != 0) {
+	if (rc != 0) {
 		fail(lane, last, pp_sync_call_name(lane->method->sync), os_code, -1);
 		return;
 	}
-	lane->durable = last;
-	lane->next = NEXT_ACK;
+	/* M2.2: a call for every file of the group: another file's sync covers none of this one. */
+	lane->file_seq = last + 1;
+	if (lane->file_seq == lane->next_seq)
+		after_data(lane);
+}
+
+static void step_rename(struct pp_lane *lane)
+{
+	int64_t os_code = 0;
+
+	if (lane->io.rename_record(lane->io.ctx, offset_of(lane, lane->file_seq), &os_code) != 0) {
+		fail(lane, lane->file_seq, "rename", os_code, -1);
+		return;
+	}
+	if (++lane->file_seq == lane->next_seq)
+		after_data(lane);
+}
+
+static void step_folder(struct pp_lane *lane)
+{
+	int64_t os_code = 0;
+
+	if (lane->io.sync_folder(lane->io.ctx, &os_code) != 0) {
+		fail(lane, lane->next_seq - 1, "fsync of the folder", os_code, -1);
+		return;
+	}
+	after_data(lane);
 }
 
 static void step_ack(struct pp_lane *lane)
@@ -148,6 +204,10 @@ enum pp_lane_status pp_lane_step(struct pp_lane *lane)
 		step_ack(lane);
 	else if (lane->next == NEXT_SYNC)
 		step_sync(lane);
+	else if (lane->next == NEXT_RENAME)
+		step_rename(lane);
+	else if (lane->next == NEXT_FOLDER)
+		step_folder(lane);
 	else if (lane->next_seq > lane->seq_max)
 		lane->status = PP_LANE_FULL;
 	else if (!pp_lane_may_go_on(lane))

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * One lane: a strictly sequential writer (docs/method.md, M2.2 to M2.6, M3.1). It writes a group of
- * records, calls its sync once for the file, checks every result, acks. A method whose sync is in
- * the write (or nowhere) acks each record as its write returns.
+ * records, calls its sync once for every file of the group, gives new files their names, syncs the
+ * folder, checks every result, acks. A method whose sync is in the write (or nowhere) acks each
+ * record as its write returns, or, where files are made, once the folder is synced. A method that
+ * syncs nothing leaves the folder alone too.
  *
  * The lane never blocks by itself, never allocates and has no thread: pp_lane_step does one thing
- * (one write, one sync or one ack) and says what comes next. The writer runs it in a thread; a
+ * (one write, one sync, one rename or one ack) and says what comes next. The writer runs it in a thread; a
  * simulator or a fault walk steps it by hand, so that what is tested is what writes.
  */
 #ifndef PP_WRITER_LANE_H
@@ -22,14 +24,21 @@
 #include "src/core/record.h"
 
 /*
- * The target as the lane sees it. write returns the bytes written or -1, sync 0 or -1; a failure
- * puts the system's own code into *os_code. Neither is called again after a failure or a short write.
+ * The target as the lane sees it. write returns the bytes written or -1, the others 0 or -1; a
+ * failure puts the system's own code into *os_code. None is called again after a failure or a short
+ * write. offset is pp_layout_offset of the record's slot. The last three are asked for only where
+ * the workload has a file for each slot, may be NULL elsewhere, and then sync is never called:
+ * write makes the slot's file (renames: its temporary file), sync_record syncs it, rename_record
+ * gives it its name, sync_folder syncs the lane's folder.
  */
 struct pp_lane_io {
 	void *ctx;
 	int64_t (*write)(void *ctx, const void *buf, uint32_t bytes, uint64_t offset, int64_t *os_code);
 	int (*sync)(void *ctx, enum pp_sync_call call, int64_t *os_code);
 	int64_t (*now_ns)(void *ctx);
+	int (*sync_record)(void *ctx, enum pp_sync_call call, uint64_t offset, int64_t *os_code);
+	int (*rename_record)(void *ctx, uint64_t offset, int64_t *os_code);
+	int (*sync_folder)(void *ctx, int64_t *os_code);
 };
 
 /* Who hears of it: records first ... last of this lane are durable by the writer's word. */
@@ -51,7 +60,7 @@ struct pp_run {
 enum pp_lane_status {
 	PP_LANE_MORE,    /* did something; step again */
 	PP_LANE_BLOCKED, /* W records beyond the last echoed ack: wait for pp_lane_echo or the end */
-	PP_LANE_FULL,    /* append: pp_layout_seq_max reached, everything acked */
+	PP_LANE_FULL,    /* slots taken once: pp_layout_seq_max reached, everything acked */
 	PP_LANE_STOPPED, /* the run ended */
 	PP_LANE_FAILED,  /* this lane's call failed: see failure */
 };
@@ -79,6 +88,7 @@ struct pp_lane {
 
 	uint64_t next_seq;
 	uint64_t group_first;          /* first record written but not yet acked */
+	uint64_t file_seq;             /* of the group: whose file is synced or renamed next */
 	uint64_t durable;              /* highest sequence whose sync returned success */
 	int64_t group_began_ns;
 	uint32_t window;
@@ -99,7 +109,7 @@ void pp_lane_init(struct pp_lane *lane, uint32_t number, const struct pp_layout 
 	const struct pp_lane_io *io, const struct pp_lane_peer *peer, struct pp_run *run, void *buf,
 	struct pp_histogram *latency);
 
-/* One write, one sync or one ack. After FULL, STOPPED or FAILED it returns the same again. */
+/* One write, one sync, one rename or one ack. After FULL, STOPPED or FAILED it returns the same again. */
 enum pp_lane_status pp_lane_step(struct pp_lane *lane);
 
 /*

@@ -225,6 +225,8 @@ static int plan_arms(struct pp_campaign *c, struct pp_campaign_facts *f, struct 
 				pp_workload_name(c->plan.arms[s->arm[i].set].workload));
 			pp_text_copy(arm->target, sizeof(arm->target),
 				s->spec.kind == PP_TARGET_RAW ? "raw" : "file");
+			pp_text_copy(arm->pattern, sizeof(arm->pattern),
+				c->plan.arms[s->arm[i].set].random ? "random" : "sequential");
 			arm->optional = s->arm[i].optional;
 			pp_text_copy(arm->na_reason, sizeof(arm->na_reason), s->arm[i].na_reason);
 		}

@@ -62,8 +62,6 @@ static const char *workload_name(int workload)
 	return pp_workload_name((enum pp_workload)workload);
 }
 
-#define WORKLOADS (PP_APPEND + 1)
-
 static const struct pp_field index_fields[] = {
 	PP_F_U32_IN(pp_order, index, 0, PP_ORDER_INDEX_MAX),
 };
@@ -96,7 +94,7 @@ static const struct pp_field spec_fields[] = {
 		.min = -1, .max = 3600000 },
 };
 static const struct pp_field layout_fields[] = {
-	PP_F_ENUM(pp_layout, workload, workload_name, WORKLOADS),
+	PP_F_ENUM(pp_layout, workload, workload_name, PP_WORKLOADS),
 	PP_F_U32_IN(pp_layout, lanes, 1, PP_LANES_MAX),
 	PP_F_U32_IN(pp_layout, group, 1, PP_GROUP_MAX),
 	PP_F_U32_IN(pp_layout, record_bytes, PP_CELL_BYTES, PP_RECORD_BYTES_MAX),
@@ -104,6 +102,7 @@ static const struct pp_field layout_fields[] = {
 	PP_F_BOOL(pp_layout, sub_block),
 	PP_F_U64(pp_layout, region_offset),
 	PP_F_U64(pp_layout, slots),
+	PP_F_U64(pp_layout, shuffle),
 };
 
 /* Splits off the next piece of a list; false at its end. Empty pieces are the caller's to refuse. */
@@ -153,7 +152,7 @@ void pp_layout_put(struct pp_buf *buf, const struct pp_layout *layout)
 
 	pp_fields_put(buf, "", PP_FIELDS(layout_fields), layout);
 	pp_buf_init(&list, 32 * PP_LANES_MAX);
-	for (i = 0; layout->workload == PP_APPEND && i < layout->lanes; i++)
+	for (i = 0; pp_workload_grows(layout->workload) && i < layout->lanes; i++)
 		pp_buf_addf(&list, "%s%" PRIu64, i ? "," : "", layout->base_slots[i]);
 	pp_kv_add(buf, "base_slots", list.data ? list.data : "");
 	pp_buf_release(&list);
@@ -161,7 +160,7 @@ void pp_layout_put(struct pp_buf *buf, const struct pp_layout *layout)
 
 static int get_base_slots(const struct pp_kv *kv, struct pp_layout *layout, struct pp_error *err)
 {
-	uint32_t want = layout->workload == PP_APPEND ? layout->lanes : 0, n = 0;
+	uint32_t want = pp_workload_grows(layout->workload) ? layout->lanes : 0, n = 0;
 	const char *text, *at;
 	char piece[24];
 	bool fits;
@@ -185,7 +184,6 @@ static int get_base_slots(const struct pp_kv *kv, struct pp_layout *layout, stru
 int pp_layout_get(const struct pp_kv *kv, struct pp_layout *layout, struct pp_error *err)
 {
 	struct pp_layout made;
-	uint64_t lane_bytes;
 
 	memset(layout, 0, sizeof(*layout));
 	if (pp_fields_get(kv, "", PP_FIELDS(layout_fields), layout, err) != 0)
@@ -193,10 +191,9 @@ int pp_layout_get(const struct pp_kv *kv, struct pp_layout *layout, struct pp_er
 	if (layout->slots > (UINT64_C(1) << 50) / layout->record_bytes ||
 		layout->region_offset > UINT64_C(1) << 62)
 		return pp_fail(err, PP_ERR_PEER, "'slots' or 'region_offset' is absurdly large");
-	lane_bytes = layout->slots * layout->record_bytes;
 	if (pp_layout_init(&made, layout->workload, layout->lanes, layout->group, layout->record_bytes,
 		layout->unit_bytes, layout->sub_block, layout->region_offset,
-		layout->region_offset + lane_bytes * layout->lanes, err) != 0) {
+		pp_layout_target_bytes(layout), err) != 0) {
 		if (err)
 			err->class = PP_ERR_PEER;
 		return pp_fail_within(err, "layout");
@@ -204,6 +201,8 @@ int pp_layout_get(const struct pp_kv *kv, struct pp_layout *layout, struct pp_er
 	if (made.slots != layout->slots)
 		return pp_fail(err, PP_ERR_PEER, "'slots' is %" PRIu64 ", which is no whole number of "
 			"groups and blocks", layout->slots);
+	if (layout->shuffle && layout->workload != PP_OVERWRITE)
+		return pp_fail(err, PP_ERR_PEER, "'shuffle' is for workload overwrite");
 	return get_base_slots(kv, layout, err);
 }
 

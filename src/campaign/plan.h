@@ -49,6 +49,7 @@ struct pp_plan_arms {
 	uint32_t methods;
 	enum pp_workload workload;
 	uint32_t lanes, group, record_bytes;
+	bool random;                    /* overwrite: pattern = random */
 	bool sub_block, compressible, optional;
 	bool on_drive[PP_PLAN_DRIVES_MAX]; /* all unless `drives` names some */
 };

@@ -416,7 +416,8 @@ static void send_ack(void *ctx, uint32_t lane, uint64_t first, uint64_t last)
 static int answer_run(struct fake_drive *d, const struct pp_order *o, struct pp_buf *kv,
 	struct pp_error *err)
 {
-	const struct pp_lane_io io = { d, lane_write, lane_sync, lane_now };
+	const struct pp_lane_io io = { .ctx = d, .write = lane_write, .sync = lane_sync,
+		.now_ns = lane_now };
 	const struct pp_lane_peer peer = { d, send_ack };
 	struct pp_started started = { .agent_ns = (uint64_t)pp_clock_mono_ns(), .log_watched = true };
 	uint32_t i;

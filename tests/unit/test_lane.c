@@ -154,7 +154,8 @@ static void fake_init(struct fake *fake, const char *method, enum pp_workload wo
 		fake->layout.base_slots[i] = workload == PP_APPEND ? 3 : 0;
 	}
 	for (i = 0; i < LANES; i++) {
-		struct pp_lane_io io = { &fake->lanes[i], fake_write, fake_sync, fake_now };
+		struct pp_lane_io io = { .ctx = &fake->lanes[i], .write = fake_write,
+			.sync = fake_sync, .now_ns = fake_now };
 
 		pp_lane_init(&fake->lanes[i].lane, i, &fake->layout, fake->method, &id, 0, &io, &peer,
 			&fake->run, fake->lanes[i].buf, &fake->latency);
