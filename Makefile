@@ -134,16 +134,19 @@ bench: all tests
 # ---- install ------------------------------------------------------------------------------
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/plugpull \
-		$(DESTDIR)$(PREFIX)/share/plugpull/profiles $(DESTDIR)$(PREFIX)/share/man/man1
+		$(DESTDIR)$(PREFIX)/share/plugpull/profiles $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 755 build/plugpull build/plugpull-dut $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 build/plugpull-lab-guest build/plugpull-drive.so $(DESTDIR)$(PREFIX)/lib/plugpull/
 	install -m 644 pdu/profiles/*.ini $(DESTDIR)$(PREFIX)/share/plugpull/profiles/
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/plugpull $(DESTDIR)$(PREFIX)/bin/plugpull-dut
 	rm -rf $(DESTDIR)$(PREFIX)/lib/plugpull $(DESTDIR)$(PREFIX)/share/plugpull
-	rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/man/*.1))
+	rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/man/*.1)) \
+		$(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man5/%,$(wildcard docs/man/*.5))
 
 dist:
 	git archive --prefix=plugpull-$(VERSION)/ -o plugpull-$(VERSION).tar.gz HEAD
