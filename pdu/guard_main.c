@@ -268,6 +268,23 @@ static void turn_on(struct life *life)
 	}
 }
 
+/* An off that another living controller has journaled is meant: the outlet is in its care now. */
+static bool taken_over(const struct life *life)
+{
+	bool taken = false;
+
+	for (int i = 0; i < life->config.outlet_count; i++) {
+		struct pp_journal_entry entry;
+
+		if (pp_journal_read(life->config.state_dir, pp_pdu_host_key(life->pdu),
+		    life->config.outlets[i], life->controller, &entry, NULL) != 0)
+			continue;
+		taken = taken || entry.state == PP_JOURNAL_OTHERS;
+		pp_journal_release(&entry);
+	}
+	return taken;
+}
+
 /* Looks again for as long as a late off can arrive. */
 static void linger(struct life *life)
 {
@@ -283,6 +300,8 @@ static void linger(struct life *life)
 			return;
 		if (pp_pdu_can_verify(life->pdu) && pp_pdu_status(life->pdu, &status, NULL) == 0 &&
 		    status.state == PP_PDU_OFF) {
+			if (taken_over(life)) /* the journal is written before the off */
+				return;
 			say(life, "the outlet went off again (a late command): turning it on");
 			turn_on(life);
 		}
