@@ -86,10 +86,17 @@ static void forget_last(struct pp_campaign *c)
 		e->trial_count--;
 }
 
+/* The boot that proves the cut (M5.2), unless the controller before us has seen it. */
 static void note_present_boot(struct pp_campaign *c)
 {
 	struct pp_boot_seen *boot;
+	uint32_t i;
 
+	/* Boots after the first are a person's, with the stick perhaps (M6.2): they undo no proof. */
+	for (i = 0; i < c->cut.boots; i++)
+		if (c->cut.t_on_sent_ns && c->cut.boot[i].t_ns >= c->cut.t_on_sent_ns &&
+			strcmp(c->cut.boot[i].boot_id, c->cut.boot_before) != 0)
+			return;
 	if (c->cut.boots == PP_BOOTS_MAX)
 		c->cut.boots--; /* the last place tells of the last of them */
 	boot = &c->cut.boot[c->cut.boots++];
