@@ -361,6 +361,10 @@ static int format_drive(struct pp_campaign *c, struct pp_stand *s, struct pp_err
 	pp_kv_release(&answer);
 	if (rc != 0)
 		return -1;
+	if (formatted.state == PP_TARGET_REFUSED)
+		return pp_fail(err, PP_ERR_REFUSED, "drive '%s' is not formatted: %s; if all of that may go, "
+			"say force = yes in [drive %s] and begin with another --out", s->plan->name,
+			formatted.error, s->plan->name);
 	if (formatted.state != PP_TARGET_OK)
 		return pp_fail(err, PP_ERR_PEER, "cannot format drive '%s' (%s): %s", s->plan->name,
 			pp_target_state_name(formatted.state), formatted.error);
