@@ -18,7 +18,7 @@
  * io-error-after. At a power loss: ups (nothing happens), same-boot, orderly, keeps-power. At a
  * boot: no-boot, boot-ms, late-rst, uptime-large, policy. After a cut: drive-gone, drive-changed,
  * unreadable, fs-damaged, fs-unavailable (each also with .SERIAL, for one drive alone), scan-drops,
- * unstable, check-damaged. At a set-up: base-broken. hold-ORDER keeps an order waiting, hold-reread
+ * unstable, check-damaged, foreign-run (a slot of a run that nobody knows). At a set-up: base-broken. hold-ORDER keeps an order waiting, hold-reread
  * the scan with ranges, for as long as the flag is there.
  * Of the switch: pdu-lies (says ok, does nothing), pdu-false-off (reads off, is on), pdu-pending,
  * hold-off (after it has switched), hold-on (before it does).
@@ -550,6 +550,12 @@ static int scan_read(void *ctx, uint32_t file, uint64_t offset, void *buf, size_
 	if (fake_read(s->d, buf, bytes, offset) != 0) {
 		*os_code = errno;
 		return -1;
+	}
+	if (m.cuts && flag("foreign-run") >= 0 && offset <= spot && spot < offset + bytes) {
+		struct pp_record r = { .run = { { 0x42 } }, .seq = 7, .offset = spot, .durable = 1,
+			.cells = s->d->layout.record_bytes / PP_CELL_BYTES };
+
+		pp_record_fill((uint8_t *)buf + (spot - offset), &r);
 	}
 	/* One slot that the first read of a target misses and later ones find. */
 	if (s->full && m.cuts && flag("unstable") >= 0 && !m.unstable_told && offset <= spot &&

@@ -303,6 +303,12 @@ def interrupt(*_):
     raise KeyboardInterrupt
 
 
+def timed(f):
+    began = time.monotonic()
+    f()
+    return time.monotonic() - began
+
+
 def run_all(tests, workers):
     """tests: (name, function). Prints a line each, exits 0 or 1; Ctrl-C and TERM clean up."""
     from concurrent.futures import ThreadPoolExecutor
@@ -311,12 +317,11 @@ def run_all(tests, workers):
     signal.signal(signal.SIGTERM, interrupt)
     bad = 0
     pool = ThreadPoolExecutor(workers)
-    futures = [(name, pool.submit(f)) for name, f in tests]
+    futures = [(name, pool.submit(timed, f)) for name, f in tests]
     try:
         for name, future in futures:
             try:
-                future.result()
-                print("ok:", name)
+                print(f"ok: {name} ({future.result():.0f} s)")
             except Exception as e:  # noqa: one failure must not hide the others
                 bad += 1
                 print("FAIL:", name, "\n  ", str(e).replace("\n", "\n   "))
