@@ -147,6 +147,40 @@ static int witness_cut(struct loader *l, uint32_t cut, char (*names)[256], int d
 	return 0;
 }
 
+/*
+ * A run that was ordered has its run.json. Only a cut that never came to its runs may have drives'
+ * folders without one: what was taken away must not be forgotten.
+ */
+static int check_runs(struct loader *l, uint32_t cut, const char *path, int drives)
+{
+	struct pp_cut_facts facts;
+	char sub[4608];
+	struct dirent **list;
+	struct stat st;
+	int n, i, folders = 0;
+
+	n = scandir(path, &list, NULL, NULL);
+	if (n < 0)
+		return pp_fail_os(l->err, errno, "cannot read folder '%s'", path);
+	for (i = 0; i < n; i++) {
+		pp_text_format(sub, sizeof(sub), "%s/%s", path, list[i]->d_name);
+		folders += list[i]->d_name[0] != '.' && stat(sub, &st) == 0 && S_ISDIR(st.st_mode);
+		free(list[i]);
+	}
+	free(list);
+	if (folders == drives && drives > 0)
+		return 0;
+	pp_text_format(sub, sizeof(sub), "%s/cut.json", path);
+	if (stat(sub, &st) != 0 && drives == 0 && folders == 0)
+		return 0; /* the folder was made, and nothing more */
+	if (pp_cut_facts_load(&facts, sub, l->err) != 0)
+		return -1;
+	if (strcmp(facts.state, "preparing") == 0 || strcmp(facts.state, "abandoned") == 0)
+		return 0;
+	return pp_fail(l->err, PP_ERR_EVIDENCE, "cut %u came to '%s', but a run.json is missing from "
+		"'%s': evidence with holes is not judged", cut, facts.state, path);
+}
+
 static int load_cut(struct loader *l, uint32_t cut)
 {
 	char path[4352], names[64][256];
@@ -155,7 +189,8 @@ static int load_cut(struct loader *l, uint32_t cut)
 
 	pp_text_format(path, sizeof(path), "%s/cuts/%04u", l->out->folder, cut);
 	drives = drives_of(path, names, 64, l->err);
-	if (drives < 0 || witness_cut(l, cut, names, drives, &witness) != 0)
+	if (drives < 0 || check_runs(l, cut, path, drives) != 0 ||
+		witness_cut(l, cut, names, drives, &witness) != 0)
 		return -1;
 	for (i = 0; i < drives; i++) {
 		struct pp_case *c = malloc(sizeof(*c));
