@@ -49,7 +49,7 @@ struct run {
 	struct pp_lab *lab;
 	const char *plan_path;
 	char out[4096];
-	const char *earlier[8];
+	const char *earlier[16]; /* of the plan, and of --earlier */
 	size_t earlier_count;
 	bool dry_run, json, quiet, terminal, line_shown;
 	pthread_mutex_t lock;
@@ -345,6 +345,7 @@ int pp_cmd_campaign(int argc, char **argv)
 {
 	static struct run r;
 	struct pp_error err;
+	uint32_t i;
 	int status;
 
 	memset(&r, 0, sizeof(r));
@@ -360,6 +361,8 @@ int pp_cmd_campaign(int argc, char **argv)
 		return 2;
 	}
 	name_out(&r);
+	for (i = 0; i < r.plan.earlier_count; i++)
+		r.earlier[r.earlier_count++] = r.plan.earlier[i];
 	if (r.dry_run) {
 		printf("%s: plan is sound; %u drive%s, criterion %s; evidence would go to %s\n", r.plan_path,
 			r.plan.drives, r.plan.drives == 1 ? "" : "s", r.plan.criterion.text, r.out);
