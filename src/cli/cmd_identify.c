@@ -394,7 +394,8 @@ static const struct trap traps[] = {
 	{"raid-card", false, has_raid_card,
 		"a RAID card with a cache of its own is above this disk: a verdict is about the two together"},
 	{"system-drive", false, is_system_drive,
-		"the drive carries the running system: it is a target only with --boot-drive"},
+		"the drive carries the running system: it is a target only where the plan says boot_drive = "
+		"yes"},
 	{"no-volatile-cache", false, has_no_cache,
 		"the drive declares no volatile cache: flushes are not sent, safety rests on its own "
 		"protection alone"},
