@@ -76,8 +76,8 @@ static const struct {
 	const char *argument, *help;
 } table[] = {
 	{ { "drive", required_argument, NULL, 'd' }, "SERIAL[,KEY=VALUE]...",
-		"a drive; keys: behaviour (honest, ignores-flush, ignores-fua, ignores-both, protected,\n"
-		"      hidden-cache), size, cache, destage (bytes/s), survive (%), order (oldest, random),\n"
+		"a drive; keys: behaviour (honest, protected, ignores-flush, ignores-fua, ...: all in\n"
+		"      plugpull-lab(1)), size, cache, destage (bytes/s), survive (%), order (oldest, random),\n"
 		"      latency-us, block (512, 4096)" },
 	{ { "seed", required_argument, NULL, 's' }, "N", "of all draws (default 1)" },
 	{ { "rig", required_argument, NULL, 'r' }, "vm", "the kind of machine" },
