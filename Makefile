@@ -54,7 +54,7 @@ PROGRAMS += $(if $(wildcard src/cli/lab_guest.c),$(BIN)/plugpull-lab-guest)
 PROGRAMS += $(if $(wildcard src/lab/nbdkit_plugin.c),$(BIN)/plugpull-drive.so)
 
 .DELETE_ON_ERROR:
-.PHONY: all check demo bench clean dist install uninstall tests asan-tests deps
+.PHONY: all check demo bench fuzz clean dist install uninstall tests asan-tests deps
 
 all: deps-or-say $(PROGRAMS)
 
@@ -101,10 +101,10 @@ $(BIN)/plugpull-drive.so: $(OBJ)/src/lab/nbdkit_plugin.o $(LIB)
 	$(Q)$(CC) $(PP_LDFLAGS) -shared -o $@ $^ -lm $(LDFLAGS)
 
 # ---- tests --------------------------------------------------------------------------------
-# One program a file; a test is C with cmocka or an executable script. See scripts/run-tests.
+# One program a file; a test is C with cmocka or an executable script. See scripts/check.
 TEST_SRC := $(wildcard tests/unit/test_*.c tests/sim/test_*.c tests/pdu/test_*.c tests/lab/test_*.c)
 TEST_BIN := $(TEST_SRC:%.c=$(OBJ)/%)
-TOOL_SRC := $(wildcard tests/pdu/mock_*.c tests/lab/fake_*.c tests/bench/*.c tests/cli/*.c)
+TOOL_SRC := $(wildcard tests/fuzz/fuzz_*.c tests/pdu/mock_*.c tests/lab/fake_*.c tests/bench/*.c tests/cli/*.c)
 TOOL_BIN := $(TOOL_SRC:%.c=$(OBJ)/%)
 
 $(TEST_BIN) $(TOOL_BIN): $(OBJ)/%: $(OBJ)/%.o $(LIB)
@@ -116,7 +116,7 @@ $(TEST_BIN) $(TOOL_BIN): $(OBJ)/%: $(OBJ)/%.o $(LIB)
 tests: $(TEST_BIN) $(TOOL_BIN)
 
 # What runs under the sanitizers: everything in one process.
-asan-tests: $(filter $(OBJ)/tests/unit/% $(OBJ)/tests/pdu/%,$(TEST_BIN) $(TOOL_BIN)) \
+asan-tests: $(filter $(OBJ)/tests/unit/% $(OBJ)/tests/pdu/% $(OBJ)/tests/fuzz/%,$(TEST_BIN) $(TOOL_BIN)) \
 	$(PROGRAMS)
 
 deps:
@@ -127,6 +127,12 @@ check: deps
 
 demo: deps
 	+$(Q)scripts/demo
+
+# Longer than make check does: each harness for a minute or so, from a seed that is printed.
+fuzz:
+	$(Q)$(MAKE) VARIANT=asan asan-tests
+	$(Q)for f in $(TOOL_SRC:%.c=build/$(HOST)-asan/%); do \
+		case $$f in */fuzz_*) echo $$f; FUZZ_RUNS=$${FUZZ_RUNS:-1000000} $$f || exit 1;; esac; done
 
 bench: all tests
 	$(Q)scripts/bench

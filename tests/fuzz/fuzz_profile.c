@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Goal: no bytes, read as a profile or as a device's answer, crash the parser or read as off without
- * saying so. LLVMFuzzerTestOneInput for libFuzzer (clang -fsanitize=fuzzer); with
- * -DFUZZ_STANDALONE it is a program that mutates its own seeds for a given number of rounds.
+ * saying so. With libFuzzer or alone: see fuzz_main.h.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_main.h"
 #include "pdu/answer.h"
 #include "pdu/profile.h"
 
@@ -16,8 +16,6 @@ static const char profile_text[] =
 	"[profile]\nname = x\noutlet = ^[0-9]$\n[off]\npath = /off\nexpect = /a 0|1\nforbid = /e\n"
 	"[on]\npath = /on\n[status]\npath = /s\nstate = /o/[ID={n}]/s|/a\non = 1\noff = 0\n"
 	"pending = 2\npending_if = /p true\nwatts = /w\n";
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
@@ -46,37 +44,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	return 0;
 }
 
-#ifdef FUZZ_STANDALONE
-int main(int argc, char **argv)
+#ifndef PP_LIBFUZZER
+static size_t fuzz_sample(uint64_t choice, uint8_t *out)
 {
-	static const char *const seeds[] = {
+	static const char *const samples[] = {
 		profile_text, "{\"o\":[{\"ID\":1,\"s\":0},{\"ID\":2,\"s\":1}],\"w\":1.5,\"p\":false}",
 		"{\"a\":1,\"e\":null}", "[off]\nargv = a 'b c' {id}\n",
 	};
-	int rounds = argc > 1 ? atoi(argv[1]) : 20000;
-	uint8_t buf[1024];
+	const char *sample = samples[choice % 4];
 
-	srand(argc > 2 ? (unsigned)atoi(argv[2]) : 1);
-	for (int i = 0; i < rounds; i++) {
-		const char *seed = seeds[rand() % 4];
-		size_t bytes = strlen(seed);
-
-		memcpy(buf, seed, bytes);
-		for (int n = rand() % 6; n >= 0; n--) {
-			switch (rand() % 3) {
-			case 0:
-				buf[rand() % (int)bytes] = (uint8_t)rand();
-				break;
-			case 1:
-				bytes -= bytes > 2 ? (size_t)rand() % (bytes / 2) : 0;
-				break;
-			default:
-				buf[rand() % (int)bytes] = (uint8_t)"0{}[]\"|/\n=:;"[rand() % 12];
-			}
-		}
-		LLVMFuzzerTestOneInput(buf, bytes);
-	}
-	printf("%d rounds\n", rounds);
-	return 0;
+	memcpy(out, sample, strlen(sample));
+	return strlen(sample);
 }
 #endif

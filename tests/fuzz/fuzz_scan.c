@@ -4,8 +4,7 @@
  * or read outside them. Method: the input is taken as a scan; a checksum that is wrong is put right
  * first, or nothing would ever get behind it. What parses is judged, as scan and as base.
  *
- * clang -fsanitize=fuzzer,address: libFuzzer's entry. Without libFuzzer (-DPP_FUZZ_MAIN): the files
- * named, one input each; and with --seed DIR inputs to start from are written there.
+ * With libFuzzer or alone: see fuzz_main.h.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,10 +14,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "fuzz_main.h"
 #include "src/core/le.h"
 #include "verifier/oracle.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static struct pp_scan *parse(const uint8_t *data, size_t bytes)
 {
@@ -102,8 +100,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	return 0;
 }
 
-#ifdef PP_FUZZ_MAIN
+#ifndef PP_LIBFUZZER
 struct target { uint8_t bytes[8 * 1024]; uint64_t size; bool gone; };
+struct out { uint8_t *at; size_t bytes; };
 
 static int target_size(void *ctx, uint32_t file, uint64_t *bytes, int32_t *os_code)
 {
@@ -126,82 +125,49 @@ static int target_read(void *ctx, uint32_t file, uint64_t offset, void *buf, siz
 	return 0;
 }
 
-static int to_file(void *ctx, const void *data, size_t bytes, struct pp_error *err)
+static int to_out(void *ctx, const void *data, size_t bytes, struct pp_error *err)
 {
-	return fwrite(data, 1, bytes, ctx) == bytes ? 0 : pp_fail(err, PP_ERR_SYSTEM, "cannot write");
+	struct out *out = ctx;
+
+	if (out->bytes + bytes > FUZZ_BYTES_MAX)
+		return pp_fail(err, PP_ERR_SYSTEM, "no room");
+	memcpy(out->at + out->bytes, data, bytes);
+	out->bytes += bytes;
+	return 0;
 }
 
-/* base; base and scan; base and re-read */
-static int seed(const char *dir, int number, const struct pp_layout *layout, struct target *t)
+/* base; base and scan; base and re-read; as overwrite and as append */
+static size_t fuzz_sample(uint64_t choice, uint8_t *data)
 {
-	struct pp_scan_source source = { t, target_size, target_read, PP_CELL_BYTES };
+	unsigned kind = (unsigned)(choice % 6);
+	struct pp_layout layout = { .workload = kind < 3 ? PP_OVERWRITE : PP_APPEND, .lanes = 1,
+		.group = 1, .record_bytes = 1024, .unit_bytes = 512, .slots = 8 };
+	struct target t = { .size = kind < 3 ? 8192 : 6500 };
+	struct pp_scan_source source = { &t, target_size, target_read, PP_CELL_BYTES };
 	struct pp_scan_range range = { 0, 2, 4 };
+	struct out out = { data, 2 };
 	struct pp_error err;
-	char path[512];
-	long second;
-	FILE *f;
+	size_t second;
+	uint64_t slot;
 
-	snprintf(path, sizeof(path), "%s/seed-%d", dir, number);
-	f = fopen(path, "wb");
-	if (!f || fwrite("xx", 1, 2, f) != 2)
-		return -1;
-	t->bytes[0] ^= 1;
-	if (pp_scan_make(layout, &source, NULL, 0, to_file, f, &err) != 0)
-		return -1;
-	second = ftell(f) - 2;
-	t->bytes[0] ^= 1;
-	if (number % 3 && pp_scan_make(layout, &source, &range, number % 3 == 2, to_file, f, &err) != 0)
-		return -1;
-	fseek(f, 0, SEEK_SET);
-	fputc((int)(second & 0xff), f);
-	fputc((int)(second >> 8), f);
-	return fclose(f);
-}
+	for (slot = 0; slot < 6; slot++) {
+		struct pp_record r = { .run = { "a run" }, .cells = 2, .seq = slot + 1,
+			.offset = slot * 1024, .durable = slot };
 
-static int write_seeds(const char *dir)
-{
-	int i;
-
-	for (i = 0; i < 6; i++) {
-		struct pp_layout layout = { .workload = i < 3 ? PP_OVERWRITE : PP_APPEND, .lanes = 1,
-			.group = 1, .record_bytes = 1024, .unit_bytes = 512, .slots = 8 };
-		struct target t = { .size = i < 3 ? 8192 : 6500 };
-		uint64_t slot;
-
-		for (slot = 0; slot < 6; slot++) {
-			struct pp_record r = { .run = { "a run" }, .cells = 2, .seq = slot + 1,
-				.offset = slot * 1024, .durable = slot };
-
-			if (slot % 2)
-				r.run.bytes[0] = 'b';
-			pp_record_fill(t.bytes + slot * 1024, &r);
-		}
-		memset(t.bytes + 7168, 0xff, 1024);
-		if (seed(dir, i, &layout, &t) != 0)
-			return 2;
+		if (slot % 2)
+			r.run.bytes[0] = 'b';
+		pp_record_fill(t.bytes + slot * 1024, &r);
 	}
-	return 0;
-}
-
-int main(int argc, char **argv)
-{
-	static uint8_t data[1 << 20];
-	size_t bytes;
-	FILE *f;
-	int i;
-
-	if (argc == 3 && strcmp(argv[1], "--seed") == 0)
-		return write_seeds(argv[2]);
-	for (i = 1; i < argc; i++) {
-		f = fopen(argv[i], "rb");
-		if (!f) {
-			perror(argv[i]);
-			return 2;
-		}
-		bytes = fread(data, 1, sizeof(data), f);
-		fclose(f);
-		LLVMFuzzerTestOneInput(data, bytes);
-	}
-	return 0;
+	memset(t.bytes + 7168, 0xff, 1024);
+	t.bytes[0] ^= 1;
+	if (pp_scan_make(&layout, &source, NULL, 0, to_out, &out, &err) != 0)
+		return 2;
+	second = out.bytes - 2;
+	t.bytes[0] ^= 1;
+	if (kind % 3 && pp_scan_make(&layout, &source, &range, kind % 3 == 2, to_out, &out, &err) != 0)
+		return 2;
+	data[0] = (uint8_t)second;
+	data[1] = (uint8_t)(second >> 8);
+	return out.bytes;
 }
 #endif
