@@ -375,6 +375,8 @@ int pp_evidence_would_be_losses(const char *folder, uint32_t cut, const char *se
 		rc = pp_judge_case(c, &witness, &history, &j, err);
 	if (rc == 0) {
 		*count = pp_oracle_ranges(&j.oracle, ranges);
+		if (*count == 0 && j.oracle.losses)
+			rc = pp_fail_os(err, ENOMEM, "cannot list what looks lost");
 		*unknown_runs = j.oracle.unknown_runs;
 		pp_judgement_release(&j);
 	}

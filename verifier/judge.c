@@ -103,7 +103,8 @@ static void lose_everything(const struct pp_case *c, enum pp_loss_class class, s
 {
 	t->records_acked = pp_ledger_data_records(&c->ledger);
 	t->records_lost = t->records_acked;
-	t->lost[class] = t->records_acked;
+	/* A drive that is gone before the first ack is gone all the same. */
+	t->lost[class] = t->records_acked ? t->records_acked : 1;
 	t->lost_acked = t->records_acked != 0;
 }
 

@@ -248,19 +248,26 @@ static int boot_for_reread(struct pp_campaign *c, struct look *looks, struct pp_
 	return rc;
 }
 
+/* The last re-read is after another boot where a promise is at stake; a control's loss accuses nobody. */
 static int read_again(struct pp_campaign *c, struct look *looks, struct pp_error *err)
 {
-	bool any = false;
+	bool any = false, promised = false;
 	uint32_t i;
 
-	for (i = 0; i < c->plan.drives; i++)
-		any |= c->stand[i].now && c->stand[i].range_count;
+	for (i = 0; i < c->plan.drives; i++) {
+		struct pp_stand *s = &c->stand[i];
+
+		if (!s->now || !s->range_count)
+			continue;
+		any = true;
+		promised |= pp_method_promise(s->now->method, s->spec.kind) == PP_PROMISE_MEDIA;
+	}
 	if (!any)
 		return 0;
 	if (pp_cut_save(c, "re-reading", err) != 0 || reread_once(c, 1, err) != 0 ||
 		reread_once(c, 2, err) != 0)
 		return -1;
-	if (c->plan.confirm_boot && boot_for_reread(c, looks, err) != 0)
+	if (c->plan.confirm_boot && promised && boot_for_reread(c, looks, err) != 0)
 		return -1;
 	return reread_once(c, 3, err);
 }

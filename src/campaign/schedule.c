@@ -159,9 +159,18 @@ static uint32_t controls_of(const struct pp_campaign *c, uint32_t planned)
 	return c->plan.cuts && c->plan.cuts < planned ? c->plan.cuts : planned;
 }
 
+/*
+ * `write` has to show once that RAM was lost (M7.1); `direct` must show how often the drive's own
+ * cache is (M7.3), so it is the one that is repeated.
+ */
+static uint32_t most_of(const struct pp_arm_state *arm, uint32_t first, uint32_t end)
+{
+	return (arm->method->direct || first == 0 ? first : 1) + end;
+}
+
 /* The least tried arm of a kind that still wants trials. */
 static struct pp_arm_state *least(const struct pp_campaign *c, struct pp_stand *s, bool controls,
-	uint32_t most)
+	uint32_t first, uint32_t end)
 {
 	struct pp_arm_state *best = NULL;
 	uint32_t i;
@@ -171,7 +180,7 @@ static struct pp_arm_state *least(const struct pp_campaign *c, struct pp_stand *
 
 		if (arm->method->control != controls || arm->na_reason[0])
 			continue;
-		if (controls ? arm->tried >= most : main_done(c, arm))
+		if (controls ? arm->tried >= most_of(arm, first, end) : main_done(c, arm))
 			continue;
 		if (!best || arm->tried < best->tried)
 			best = arm;
@@ -209,11 +218,11 @@ static struct pp_arm_state *next_of(struct pp_campaign *c, struct pp_stand *s)
 
 	if (s->gone)
 		return NULL;
-	arm = least(c, s, true, first);
+	arm = least(c, s, true, first, 0);
 	if (!arm)
-		arm = least(c, s, false, 0);
+		arm = least(c, s, false, 0, 0);
 	if (!arm && first)
-		arm = least(c, s, true, first + c->plan.controls_end);
+		arm = least(c, s, true, first, c->plan.controls_end);
 	return arm ? arm : blind_control(c, s);
 }
 
@@ -224,7 +233,8 @@ static uint32_t left_of(const struct pp_campaign *c, const struct pp_stand *s)
 	for (i = 0; i < s->arms && !s->gone; i++) {
 		const struct pp_arm_state *arm = &s->arm[i];
 		uint32_t most = arm->method->control
-			? controls_of(c, c->plan.controls) + c->plan.controls_end : wanted_clean(c);
+			? most_of(arm, controls_of(c, c->plan.controls), c->plan.controls_end)
+			: wanted_clean(c);
 
 		if (arm->method->control ? arm->tried < most : !main_done(c, arm))
 			left += most > arm->clean ? most - (arm->method->control ? arm->tried : arm->clean)

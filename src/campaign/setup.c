@@ -437,6 +437,8 @@ static int build_one(struct pp_campaign *c, struct pp_stand *s, struct pp_error 
 			goto out;
 	/* What prewrite left in this folder of a raw drive is our own from now on. */
 	s->formatted |= s->spec.kind == PP_TARGET_RAW;
+	/* Our own records could look like a signature by chance: what stands there now is ours. */
+	s->spec.force |= s->spec.kind == PP_TARGET_RAW;
 	rc = pp_stand_release(c, s, err);
 out:
 	free(proof);
