@@ -216,11 +216,37 @@ static int reread_once(struct pp_campaign *c, uint32_t round, struct pp_error *e
 	return 0;
 }
 
+/*
+ * Opens the targets that are to be read again and are not open: a boot since the scan, for this or for
+ * another drive's sake, has closed them.
+ */
+static int open_for_reread(struct pp_campaign *c, struct look *looks, struct pp_error *err)
+{
+	struct pp_proof *proof = malloc(sizeof(*proof));
+	uint32_t i;
+	int rc = 0;
+
+	if (!proof)
+		return pp_fail_os(err, ENOMEM, "cannot read again");
+	for (i = 0; i < c->plan.drives && rc == 0; i++) {
+		struct pp_stand *s = &c->stand[i];
+
+		if (!s->now || !s->range_count || looks[i].present)
+			continue;
+		rc = pp_stand_prove(c, s, proof, err);
+		if (rc == 0 && proof->state != PP_TARGET_OK)
+			rc = pp_fail(err, PP_ERR_PEER, "drive '%s' is not usable for being read again (%s): "
+				"%s", s->plan->name, pp_target_state_name(proof->state), proof->error);
+		looks[i].present = rc == 0;
+		s->run.reread_other_boot = rc == 0;
+	}
+	free(proof);
+	return rc;
+}
+
 /* Another boot, and the targets of those drives open again. */
 static int boot_for_reread(struct pp_campaign *c, struct look *looks, struct pp_error *err)
 {
-	struct pp_proof *proof;
-	uint32_t i;
 	int rc;
 
 	release_present(c, looks);
@@ -229,23 +255,7 @@ static int boot_for_reread(struct pp_campaign *c, struct look *looks, struct pp_
 		return -1;
 	if (rc != PP_BACK_BOOTED)
 		return pp_fail(err, PP_ERR_PEER, "the machine did not come back for the last re-read");
-	proof = malloc(sizeof(*proof));
-	if (!proof)
-		return pp_fail_os(err, ENOMEM, "cannot read again");
-	for (i = 0, rc = 0; i < c->plan.drives && rc == 0; i++) {
-		struct pp_stand *s = &c->stand[i];
-
-		if (!s->now || !s->range_count)
-			continue;
-		rc = pp_stand_prove(c, s, proof, err);
-		if (rc == 0 && proof->state != PP_TARGET_OK)
-			rc = pp_fail(err, PP_ERR_PEER, "drive '%s' is not usable for the last re-read (%s): "
-				"%s", s->plan->name, pp_target_state_name(proof->state), proof->error);
-		looks[i].present = rc == 0;
-		s->run.reread_other_boot = rc == 0;
-	}
-	free(proof);
-	return rc;
+	return open_for_reread(c, looks, err);
 }
 
 /* The last re-read is after another boot where a promise is at stake; a control's loss accuses nobody. */
@@ -264,8 +274,8 @@ static int read_again(struct pp_campaign *c, struct look *looks, struct pp_error
 	}
 	if (!any)
 		return 0;
-	if (pp_cut_save(c, "re-reading", err) != 0 || reread_once(c, 1, err) != 0 ||
-		reread_once(c, 2, err) != 0)
+	if (pp_cut_save(c, "re-reading", err) != 0 || open_for_reread(c, looks, err) != 0 ||
+		reread_once(c, 1, err) != 0 || reread_once(c, 2, err) != 0)
 		return -1;
 	if (c->plan.confirm_boot && promised && boot_for_reread(c, looks, err) != 0)
 		return -1;

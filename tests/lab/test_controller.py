@@ -171,6 +171,13 @@ def two_drives():
         check(c.err, rig.trials()[0]["outcome"] == "clean")
         check(c.err, rig.trials("FAKE2")[0]["outcome"] == "loss" and c.process.returncode == 1)
         check("same", rig.check_same_judgement() == 1)
+    # M4.7: FAKE1 has been scanned, and is to be read again, when FAKE2 wants another boot.
+    with Rig(("FAKE1:ignores-both", "FAKE2:honest"), ["fs-damaged.FAKE2=1"]) as rig:
+        rig.plan(extra.replace("raw", "file\nformat = ext4"))
+        c = rig.run("--cuts", "1")
+        check(c.err, rig.trials()[0]["outcome"] == "loss" and c.process.returncode == 1)
+        check(c.err, rig.trials("FAKE2")[0]["outcome"] == "clean")
+        check("same", rig.check_same_judgement() == 1)
     with Rig(("FAKE1:honest", "FAKE2:honest"), ["shared"]) as rig:
         rig.plan(extra)
         c = rig.run("--cuts", "1")
