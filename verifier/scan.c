@@ -18,6 +18,9 @@
 
 #define CHUNK_BYTES   (1U << 20)
 #define OUT_BYTES     (256U << 10)
+#ifndef EUCLEAN
+#define EUCLEAN EIO
+#endif
 #define TIMEOUTS_MAX  8 /* after so many reads without an answer the rest counts as unread */
 
 struct maker {
@@ -167,13 +170,20 @@ static int read_some(struct maker *m, uint32_t file, uint64_t offset, void *buf,
 	return -1;
 }
 
+/* A slot's place: in which file, where in it, and the offset that its cells name. */
+struct place {
+	uint32_t file;
+	uint64_t at, named, file_bytes;
+};
+
 /*
  * The slow way for one slot: cell by cell (or logical block by logical block) where a whole read
  * failed or the file ends inside it. Where a read gave no answer the rest of the slot is not asked:
  * each try takes a minute, and the slot is not whole anyway.
  */
-static int put_slot_by_cells(struct maker *m, uint32_t file, uint64_t offset, uint64_t file_bytes)
+static int put_slot_by_cells(struct maker *m, const struct place *p)
 {
+	uint64_t offset = p->at, file_bytes = p->file_bytes;
 	uint32_t bytes = m->layout->record_bytes, cells = bytes / PP_CELL_BYTES;
 	uint32_t step = m->source->align_bytes > PP_CELL_BYTES ? m->source->align_bytes : PP_CELL_BYTES;
 	uint8_t unread[PP_RECORD_BYTES_MAX / PP_CELL_BYTES / 8] = {0};
@@ -196,14 +206,14 @@ static int put_slot_by_cells(struct maker *m, uint32_t file, uint64_t offset, ui
 			n -= PP_CELL_BYTES; /* the whole cells before the end of the file */
 		if (n == 0)
 			break;
-		if (m->last_code != ETIMEDOUT && read_some(m, file, offset + at, buf + at, n) == 0)
+		if (m->last_code != ETIMEDOUT && read_some(m, p->file, offset + at, buf + at, n) == 0)
 			continue;
 		memset(buf + at, 0, n);
 		hurt = true;
 		for (cell = at / PP_CELL_BYTES; cell < (at + n) / PP_CELL_BYTES; cell++)
 			bit_set(unread, cell);
 	}
-	return hurt ? put_raw(m, buf, unread, absent) : put_read_slot(m, buf, offset);
+	return hurt ? put_raw(m, buf, unread, absent) : put_read_slot(m, buf, p->named);
 }
 
 /*
@@ -244,15 +254,45 @@ static bool chunk_holds(struct maker *m, uint32_t file, uint64_t offset, uint64_
 static int put_slot(struct maker *m, uint32_t lane, uint64_t slot, uint64_t file_bytes,
 	uint64_t read_end)
 {
-	uint32_t file = pp_layout_file_of(m->layout, lane);
-	uint64_t offset = pp_layout_offset(m->layout, lane, slot);
+	struct place p = { pp_layout_file_at(m->layout, lane, slot),
+		pp_layout_file_offset(m->layout, lane, slot), pp_layout_offset(m->layout, lane, slot),
+		file_bytes };
 
 	m->last_code = 0;
-	if (offset >= file_bytes)
+	if (p.at >= file_bytes)
 		return put_kind(m, PP_SLOT_ABSENT);
-	if (offset + m->layout->record_bytes <= read_end && chunk_holds(m, file, offset, read_end))
-		return put_read_slot(m, m->chunk + (offset - m->chunk_at), offset);
-	return put_slot_by_cells(m, file, offset, file_bytes);
+	if (p.at + m->layout->record_bytes <= read_end && chunk_holds(m, p.file, p.at, read_end))
+		return put_read_slot(m, m->chunk + (p.at - m->chunk_at), p.named);
+	return put_slot_by_cells(m, &p);
+}
+
+/*
+ * What a file system says of a name, or of the file behind it, that its drive did not keep whole.
+ * Anything else (EACCES, EMFILE, ENOMEM) is this machine's trouble and accuses nobody.
+ */
+static bool code_of_damage(int32_t code)
+{
+	return code == EIO || code == EUCLEAN || code == EBADMSG || code == EILSEQ || code == ETIMEDOUT;
+}
+
+/* A slot that is a file of its own. */
+static int put_slot_file(struct maker *m, uint32_t lane, uint64_t slot)
+{
+	uint8_t all[PP_RECORD_BYTES_MAX / PP_CELL_BYTES / 8], none[sizeof(all)] = {0};
+	uint32_t file = pp_layout_file_at(m->layout, lane, slot);
+	uint64_t bytes = 0, record = m->layout->record_bytes;
+	int32_t code = 0;
+
+	if (m->source->size(m->source->ctx, file, &bytes, &code) == 0)
+		return put_slot(m, lane, slot, bytes, bytes < record ? bytes : record);
+	if (code == ENOENT)
+		return put_kind(m, PP_SLOT_GONE);
+	if (!code_of_damage(code))
+		return pp_fail_os(m->err, code, "cannot look at slot %" PRIu64 " of lane %u", slot, lane);
+	memset(all, 0xff, sizeof(all));
+	m->chunk_bytes = 0; /* the chunk buffer is borrowed */
+	memset(m->chunk, 0, record);
+	return put_raw(m, m->chunk, all, none);
 }
 
 static int put_lane_head(struct maker *m, uint32_t lane, uint64_t *file_bytes, uint64_t *slots)
@@ -263,13 +303,14 @@ static int put_lane_head(struct maker *m, uint32_t lane, uint64_t *file_bytes, u
 	uint8_t state = PP_FILE_PRESENT;
 
 	*file_bytes = 0;
-	if (m->source->size(m->source->ctx, pp_layout_file_of(m->layout, lane), file_bytes, &code) != 0) {
+	if (!pp_workload_record_files(m->layout->workload) && m->source->size(m->source->ctx, pp_layout_file_of(m->layout, lane), file_bytes, &code) != 0) {
 		if (code != ENOENT)
 			return pp_fail_os(m->err, code, "cannot look at the file of lane %u", lane);
 		state = PP_FILE_GONE;
 	}
-	*slots = m->layout->workload == PP_APPEND ? (*file_bytes + record - 1) / record
-		: m->layout->slots;
+	*slots = pp_layout_scan_slots(m->layout);
+	if (*slots == UINT64_MAX)
+		*slots = (*file_bytes + record - 1) / record;
 	head[0] = 'L';
 	le32_put(head + 1, lane);
 	head[5] = state;
@@ -288,6 +329,15 @@ static uint64_t lane_end(const struct pp_layout *layout, uint32_t lane, uint64_t
 	return end < file_bytes ? end : file_bytes;
 }
 
+/* end: behind the last slot that may be read along with this one. */
+static int put_any_slot(struct maker *m, uint32_t lane, uint64_t slot, uint64_t file_bytes,
+	uint64_t end)
+{
+	if (pp_workload_record_files(m->layout->workload))
+		return put_slot_file(m, lane, slot);
+	return put_slot(m, lane, slot, file_bytes, lane_end(m->layout, lane, file_bytes, end));
+}
+
 static int make_lane(struct maker *m, uint32_t lane)
 {
 	uint64_t file_bytes, slots, slot;
@@ -295,7 +345,7 @@ static int make_lane(struct maker *m, uint32_t lane)
 	if (put_lane_head(m, lane, &file_bytes, &slots) != 0)
 		return -1;
 	for (slot = 0; slot < slots; slot++)
-		if (put_slot(m, lane, slot, file_bytes, lane_end(m->layout, lane, file_bytes, slots)) != 0)
+		if (put_any_slot(m, lane, slot, file_bytes, slots) != 0)
 			return -1;
 	return 0;
 }
@@ -328,9 +378,8 @@ static int make_ranges(struct maker *m, const struct pp_scan_range *ranges, size
 			le32_put(head + 1, ranges[i].lane);
 			le64_put(head + 5, slot);
 			/* No read-ahead past the slot: what is read again is what was asked. */
-			if (put(m, head, sizeof(head)) != 0 || put_slot(m, ranges[i].lane, slot,
-				file_bytes[ranges[i].lane], lane_end(m->layout, ranges[i].lane,
-				file_bytes[ranges[i].lane], slot + 1)) != 0)
+			if (put(m, head, sizeof(head)) != 0 || put_any_slot(m, ranges[i].lane, slot,
+				file_bytes[ranges[i].lane], slot + 1) != 0)
 				return -1;
 		}
 	}

@@ -121,6 +121,14 @@ struct pp_scan *pp_scan_load(const char *path, struct pp_error *err);
 struct pp_scan *pp_scan_parse(void *data, size_t bytes, struct pp_error *err);
 void pp_scan_free(struct pp_scan *scan);
 
+/*
+ * For workloads that take each slot once: the slots of a lane that are taken, whatever stands in
+ * them, as the next run's base_slots: one more than the last that is not free. Of a dense scan.
+ */
+uint64_t pp_scan_taken(const struct pp_scan *scan, const struct pp_layout *layout, uint32_t lane);
+/* Whether a set-up's base is whole: every slot that it wrote holds a record, every other is free. */
+bool pp_scan_base_whole(const struct pp_scan *scan, const struct pp_layout *layout);
+
 /* Slot of a lane: dense by index, sparse by search; NULL if the scan has none such. */
 const struct pp_scan_slot *pp_scan_slot(const struct pp_scan *scan, uint32_t lane, uint64_t index);
 

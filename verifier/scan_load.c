@@ -283,3 +283,41 @@ const struct pp_scan_slot *pp_scan_slot(const struct pp_scan *scan, uint32_t lan
 	found = bsearch(&key, scan->sparse_slots, scan->sparse_count, sizeof(key), compare_sparse);
 	return found ? &found->slot : NULL;
 }
+
+/* What a slot is that nothing was ever written to. */
+static enum pp_slot_kind free_kind(const struct pp_layout *layout)
+{
+	if (pp_workload_record_files(layout->workload))
+		return PP_SLOT_GONE;
+	return layout->workload == PP_FALLOCATED ? PP_SLOT_ZERO : PP_SLOT_ABSENT;
+}
+
+uint64_t pp_scan_taken(const struct pp_scan *scan, const struct pp_layout *layout, uint32_t lane)
+{
+	const struct pp_scan_lane *l = &scan->lane[lane];
+	uint64_t taken = l->slots;
+
+	/* A file that grew has what it has: zeros within it were written, or are lost. */
+	while (layout->workload != PP_APPEND && taken &&
+		l->slot[taken - 1].kind == free_kind(layout))
+		taken--;
+	return taken;
+}
+
+bool pp_scan_base_whole(const struct pp_scan *scan, const struct pp_layout *layout)
+{
+	uint64_t slots = pp_layout_scan_slots(layout), want, i;
+	uint32_t lane;
+
+	for (lane = 0; lane < scan->lanes; lane++) {
+		const struct pp_scan_lane *l = &scan->lane[lane];
+
+		want = pp_workload_grows(layout->workload) ? layout->base_slots[lane] : layout->slots;
+		if (l->file_state != PP_FILE_PRESENT || l->slots != (slots == UINT64_MAX ? want : slots))
+			return false;
+		for (i = 0; i < l->slots; i++)
+			if (l->slot[i].kind != (i < want ? PP_SLOT_INTACT : free_kind(layout)))
+				return false;
+	}
+	return true;
+}

@@ -37,8 +37,9 @@ struct pp_scan_source_options {
 };
 
 /*
- * Makes *source read these paths: one a file of the layout (pp_layout_files), copied. options may
- * be NULL. A path that is missing is no failure here: the source's size says ENOENT. Fails for a
+ * Makes *source read these paths: one a file (or folder) of the layout (pp_layout_files), copied.
+ * Where every slot is a file, io->open is asked for files as pp_layout_file_at counts them, and one
+ * is open at a time. options may be NULL. A path that is missing is no failure here: the source's size says ENOENT. Fails for a
  * count that does not fit, or without memory.
  */
 int pp_scan_source_open(const struct pp_layout *layout, const char *const *paths, size_t count,

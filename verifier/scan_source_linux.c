@@ -47,6 +47,11 @@ struct job {
 	uint8_t *buf;
 };
 
+struct paths {
+	struct pp_layout layout;
+	char **name;                 /* NULL-terminated; of folders where every slot is a file */
+};
+
 struct reader {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -56,19 +61,22 @@ struct reader {
 	uint64_t jobs;               /* how many there have been */
 	bool buffered;
 	struct pp_scan_io io;
-	char **path;                 /* its own: it may outlive the source; NULL with the caller's io */
-	uint32_t files;
+	struct paths *path;          /* its own: it may outlive the source; NULL with the caller's io */
+	uint32_t files;              /* that it keeps open; 1 where every slot is a file */
+	uint32_t opened;             /* where every slot is a file: which one that is */
+	bool each;                   /* every slot is a file */
 	int *fd;
 	bool *direct;
 };
 
 struct file_source {
 	struct pp_scan_io io;
-	char **path;                 /* NULL-terminated */
-	uint32_t files;
+	struct paths *path;
+	uint32_t files, open_files;  /* that there may be; that are kept open */
+	bool each;                   /* every slot is a file */
 	int64_t timeout_ns;
 	uint32_t align_bytes;
-	uint64_t *file_bytes;        /* as size last said: the read-ahead stops there */
+	uint64_t *file_bytes;        /* as size last said: the read-ahead stops there; of open_files */
 	struct reader *reader;
 	bool buffered;
 	unsigned stuck;
@@ -76,28 +84,36 @@ struct file_source {
 
 /* ---- the thread ---------------------------------------------------------------------------- */
 
-static void free_paths(char **path)
+static void free_paths(struct paths *paths)
 {
 	size_t i;
 
-	for (i = 0; path && path[i]; i++)
-		free(path[i]);
-	free(path);
+	for (i = 0; paths && paths->name && paths->name[i]; i++)
+		free(paths->name[i]);
+	if (paths)
+		free(paths->name);
+	free(paths);
 }
 
-static char **copy_paths(const char *const *path, size_t count)
+static struct paths *copy_paths(const struct pp_layout *layout, const char *const *name,
+	size_t count)
 {
-	char **copy = calloc(count + 1, sizeof(*copy));
+	struct paths *copy = calloc(1, sizeof(*copy));
 	size_t i;
 
-	for (i = 0; copy && i < count; i++) {
-		copy[i] = strdup(path[i]);
-		if (!copy[i]) {
-			free_paths(copy);
-			return NULL;
-		}
+	if (!copy)
+		return NULL;
+	copy->layout = *layout;
+	copy->name = calloc(count + 1, sizeof(*copy->name));
+	for (i = 0; copy->name && i < count; i++) {
+		copy->name[i] = strdup(name[i]);
+		if (!copy->name[i])
+			break;
 	}
-	return copy;
+	if (copy->name && i == count)
+		return copy;
+	free_paths(copy);
+	return NULL;
 }
 
 static void reader_free(struct reader *r)
@@ -127,32 +143,41 @@ static void reader_let_go(struct reader *r)
 		reader_free(r);
 }
 
+/* Where its descriptor is kept. */
+static uint32_t place_of(const struct reader *r, uint32_t file)
+{
+	return r->each ? 0 : file;
+}
+
 /* 0 or the system's code. A file system without O_DIRECT refuses it with EINVAL. */
 static int open_file(struct reader *r, uint32_t file, bool direct)
 {
+	uint32_t at = place_of(r, file);
 	int fd = r->io.open(r->io.ctx, file, O_RDONLY | O_CLOEXEC | (direct ? O_DIRECT : 0));
 
 	if (fd < 0 && direct && errno == EINVAL)
 		return open_file(r, file, false);
 	if (fd < 0)
 		return errno;
-	if (r->fd[file] != NOT_OPEN)
-		close(r->fd[file]);
-	r->fd[file] = fd;
-	r->direct[file] = direct;
+	if (r->fd[at] != NOT_OPEN)
+		close(r->fd[at]);
+	r->fd[at] = fd;
+	r->direct[at] = direct;
+	r->opened = file;
 	return 0;
 }
 
 /* Reads until `need` bytes of at most `span` are there. 0 or the system's code. */
 static int read_span(struct reader *r, const struct job *j, size_t need)
 {
+	uint32_t at = place_of(r, j->file);
 	size_t have = 0;
 	ssize_t n;
 
-	if (!r->direct[j->file]) /* best effort: dirty or mapped pages stay */
-		posix_fadvise(r->fd[j->file], (off_t)j->from, (off_t)j->span, POSIX_FADV_DONTNEED);
+	if (!r->direct[at]) /* best effort: dirty or mapped pages stay */
+		posix_fadvise(r->fd[at], (off_t)j->from, (off_t)j->span, POSIX_FADV_DONTNEED);
 	while (have < need) {
-		n = r->io.pread(r->io.ctx, r->fd[j->file], j->buf + have, j->span - have,
+		n = r->io.pread(r->io.ctx, r->fd[at], j->buf + have, j->span - have,
 			(off_t)(j->from + have));
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -168,12 +193,14 @@ static int read_span(struct reader *r, const struct job *j, size_t need)
 static int do_job(struct reader *r, const struct job *j)
 {
 	size_t need = (size_t)(j->offset + j->bytes - j->from);
-	int code = r->fd[j->file] == NOT_OPEN ? open_file(r, j->file, true) : 0;
+	uint32_t at = place_of(r, j->file);
+	bool open = r->fd[at] != NOT_OPEN && (!r->each || r->opened == j->file);
+	int code = open ? 0 : open_file(r, j->file, true);
 
 	if (code != 0)
 		return code;
 	code = read_span(r, j, need);
-	if (code != EINVAL || !r->direct[j->file])
+	if (code != EINVAL || !r->direct[at])
 		return code;
 	/* Opened O_DIRECT, yet refuses it here: by an alignment of its own, or only at the read. */
 	code = open_file(r, j->file, false);
@@ -211,7 +238,8 @@ static void *reader_main(void *arg)
 		pthread_mutex_lock(&r->lock);
 		j->os_code = code;
 		j->state = JOB_DONE;
-		r->buffered |= r->fd[j->file] != NOT_OPEN && !r->direct[j->file];
+		r->buffered |= r->fd[place_of(r, j->file)] != NOT_OPEN &&
+			!r->direct[place_of(r, j->file)];
 		pthread_cond_broadcast(&r->changed);
 	}
 	r->gone = true;
@@ -222,10 +250,12 @@ static void *reader_main(void *arg)
 
 static bool reader_allocate(struct reader *r, const struct file_source *s)
 {
-	uint32_t i, files = s->files;
+	uint32_t i, files = s->open_files;
 
+	r->each = s->each;
 	if (s->io.ctx == s->path) {
-		r->path = copy_paths((const char *const *)s->path, files);
+		r->path = copy_paths(&s->path->layout, (const char *const *)s->path->name,
+			pp_layout_files(&s->path->layout));
 		r->io.ctx = r->path;
 		if (!r->path)
 			return false;
@@ -416,7 +446,7 @@ again:
 static void read_ahead(struct file_source *s, struct reader *r, const struct job *j)
 {
 	uint64_t here = j->offset + j->bytes, next = here, bytes = j->bytes;
-	uint64_t end = s->file_bytes[j->file];
+	uint64_t end = s->each ? 0 : s->file_bytes[j->file]; /* a file is read as one */
 	struct job *free_job;
 	int i, k;
 
@@ -510,7 +540,7 @@ static int source_size(void *ctx, uint32_t file, uint64_t *bytes, int32_t *os_co
 	rc = size_of_fd(fd, bytes);
 	*os_code = rc == 0 ? 0 : errno;
 	close(fd);
-	if (rc == 0)
+	if (rc == 0 && !s->each)
 		s->file_bytes[file] = *bytes;
 	return rc;
 }
@@ -519,9 +549,18 @@ static int source_size(void *ctx, uint32_t file, uint64_t *bytes, int32_t *os_co
 
 static int open_path(void *ctx, uint32_t file, int flags)
 {
-	char **path = ctx;
+	const struct paths *paths = ctx;
+	char name[32], path[4096];
+	uint32_t lane;
 
-	return open(path[file], flags);
+	if (!pp_workload_record_files(paths->layout.workload))
+		return open(paths->name[file], flags);
+	lane = pp_layout_record_name(&paths->layout, file, name, sizeof(name));
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", paths->name[lane], name) >= sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return open(path, flags | O_NOFOLLOW);
 }
 
 static ssize_t pread_plain(void *ctx, int fd, void *buf, size_t bytes, off_t offset)
@@ -594,8 +633,10 @@ int pp_scan_source_open(const struct pp_layout *layout, const char *const *paths
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return pp_fail_os(err, ENOMEM, "cannot scan");
-	s->files = (uint32_t)count;
-	s->path = copy_paths(paths, count);
+	s->each = pp_workload_record_files(layout->workload);
+	s->open_files = s->each ? 1 : (uint32_t)count;
+	s->files = s->each ? (uint32_t)(layout->lanes * pp_layout_scan_slots(layout)) : (uint32_t)count;
+	s->path = copy_paths(layout, paths, count);
 	s->file_bytes = calloc(count, sizeof(*s->file_bytes));
 	if (!s->path || !s->file_bytes) {
 		source_free(s);

@@ -13,15 +13,23 @@
 #define PP_LANE_PATH_MAX    4000 /* characters; leaves room for what pp_layout_file_name adds */
 
 struct pp_lane_file {
-	int fd;
+	int fd;          /* the file or device; the lane's folder where every slot is a file */
 	char name[4096];
+	const struct pp_layout *layout;
+	const struct pp_method *method;
+	uint32_t lane;
+	/* Where every slot is a file: those of the group in work that are not yet synced. */
+	struct { int fd; uint64_t slot; } record[PP_GROUP_MAX];
+	uint32_t records;
 };
 
 /*
- * Opens the file of `lane`, or the device, with the method's flags. Creates and truncates nothing.
- * Fails if it is neither a regular file nor a block device, too short for the lane's region, or
- * (append) longer than the lane's base slots: then a record would overwrite instead of append;
- * or, unless target is NULL, not on the proven drive (M2.7).
+ * Opens the file of `lane`, or the device, with the method's flags, or the lane's folder. Creates
+ * and truncates nothing. Fails if it is neither a regular file nor a block device (a folder), too
+ * short for the lane's region, or (append) longer than the lane's base slots: then a record would
+ * overwrite instead of append; or, unless target is NULL, not on the proven drive (M2.7). layout
+ * and method are kept. Raises this process's limit of open files where a run needs more
+ * (setrlimit(2)).
  */
 int pp_lane_file_open(struct pp_lane_file *file, const struct pp_layout *layout,
 	const struct pp_method *method, const struct pp_target *target, const char *path,

@@ -19,6 +19,7 @@
 
 #include "src/core/file.h"
 #include "lane_file.h"
+#include "prewrite.h"
 
 #define CHUNK_BYTES PP_RECORD_BYTES_MAX
 
@@ -35,9 +36,7 @@ struct prewriting {
 
 uint64_t pp_writer_target_bytes(const struct pp_layout *layout)
 {
-	uint64_t lane_bytes = layout->slots * layout->record_bytes;
-
-	return layout->region_offset + lane_bytes * layout->lanes;
+	return pp_layout_target_bytes(layout);
 }
 
 /* One that is not there yet is a file that holds nothing. */
@@ -76,7 +75,7 @@ static int check_device_size(const char *name, uint64_t need_bytes, struct pp_er
 	return 0;
 }
 
-/* For append too: the room that the run will grow into must be there before it starts. */
+/* Where files grow too: the room that the run will grow into must be there before it starts. */
 static int check_space(const char *path, uint64_t need_bytes, uint64_t held_bytes,
 	struct pp_error *err)
 {
@@ -97,6 +96,20 @@ static int check_space(const char *path, uint64_t need_bytes, uint64_t held_byte
 	return 0;
 }
 
+void pp_prewrite_fill(const struct pp_layout *layout, const struct pp_run_id *run_id,
+	uint32_t flags, uint32_t lane, uint64_t slot, void *buf)
+{
+	struct pp_record record = {
+		.run = *run_id,
+		.lane = lane,
+		.cells = layout->record_bytes / PP_CELL_BYTES,
+		.flags = flags,
+		.offset = pp_layout_offset(layout, lane, slot),
+	};
+
+	pp_record_fill(buf, &record);
+}
+
 static int write_base(const struct prewriting *p, uint32_t lane, uint64_t slot, uint32_t slots,
 	struct pp_error *err)
 {
@@ -105,17 +118,9 @@ static int write_base(const struct prewriting *p, uint32_t lane, uint64_t slot, 
 	size_t bytes = (size_t)slots * record_bytes;
 	ssize_t n;
 
-	for (i = 0; i < slots; i++) {
-		struct pp_record record = {
-			.run = *p->run_id,
-			.lane = lane,
-			.cells = record_bytes / PP_CELL_BYTES,
-			.flags = p->flags,
-			.offset = at + (uint64_t)i * record_bytes,
-		};
-
-		pp_record_fill(p->chunk + (size_t)i * record_bytes, &record);
-	}
+	for (i = 0; i < slots; i++)
+		pp_prewrite_fill(p->layout, p->run_id, p->flags, lane, slot + i,
+			p->chunk + (size_t)i * record_bytes);
 	n = pwrite(p->fd, p->chunk, bytes, (off_t)at);
 	if (n < 0)
 		return pp_fail_os(err, errno, "cannot write '%s'", p->name);
@@ -141,18 +146,34 @@ static int write_lane(const struct prewriting *p, uint32_t lane, uint64_t slots,
 	return 0;
 }
 
+/* Not posix_fallocate(3), which writes where the file system cannot allocate: that would be another
+ * workload. */
+static int allocate(const struct prewriting *p, struct pp_error *err)
+{
+	uint64_t bytes = p->layout->slots * p->layout->record_bytes;
+
+	if (fallocate(p->fd, 0, 0, (off_t)bytes) == 0)
+		return 0;
+	if (errno == EOPNOTSUPP)
+		return pp_fail_os(err, errno, "this file system cannot allocate blocks for '%s': workload "
+			"fallocated is n/a here", p->name);
+	return pp_fail_os(err, errno, "cannot allocate %" PRIu64 " bytes for '%s'", bytes, p->name);
+}
+
 static int write_file(struct prewriting *p, uint32_t file, bool raw, struct pp_error *err)
 {
-	bool append = pp_workload_own_files(p->layout->workload);
+	bool grows = pp_workload_grows(p->layout->workload);
 	uint32_t lane;
 	int rc = 0;
 
-	if (append && ftruncate(p->fd, 0) != 0)
+	if (grows && ftruncate(p->fd, 0) != 0)
 		return pp_fail_os(err, errno, "cannot empty '%s'", p->name);
+	if (p->layout->workload == PP_FALLOCATED && allocate(p, err) != 0)
+		return -1;
 	for (lane = 0; rc == 0 && lane < p->layout->lanes; lane++)
 		if (pp_layout_file_of(p->layout, lane) == file)
-			rc = write_lane(p, lane, append ? 1 : p->layout->slots, err);
-	if (rc == 0 && !raw && !append &&
+			rc = write_lane(p, lane, grows ? 1 : p->layout->slots, err);
+	if (rc == 0 && !raw && !grows &&
 		ftruncate(p->fd, (off_t)pp_writer_target_bytes(p->layout)) != 0)
 		rc = pp_fail_os(err, errno, "cannot set the size of '%s'", p->name);
 	if (rc == 0 && fsync(p->fd) != 0)
@@ -191,13 +212,15 @@ static int look_at_all(const struct pp_layout *layout, const char *path, bool *r
 	*raw = false;
 	if (strlen(path) > PP_LANE_PATH_MAX)
 		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", path);
+	if (pp_workload_own_files(layout->workload) && look_at(path, raw, &held, NULL) == 0 && *raw)
+		return pp_fail(err, PP_ERR_USAGE, "'%s' is a device: workload %s needs files", path,
+			pp_workload_name(layout->workload));
 	for (file = 0; file < pp_layout_files(layout); file++) {
 		pp_layout_file_name(layout, path, file, name, sizeof(name));
-		if (look_at(name, raw, &held, err) != 0)
+		if (pp_workload_record_files(layout->workload)
+			? pp_prewrite_folder_held(name, &held, err) != 0
+			: look_at(name, raw, &held, err) != 0)
 			return -1;
-		if (*raw && pp_workload_own_files(layout->workload))
-			return pp_fail(err, PP_ERR_USAGE, "'%s' is a device: workload %s needs files",
-				name, pp_workload_name(layout->workload));
 		held_bytes += held;
 	}
 	if (*raw)
@@ -224,10 +247,13 @@ int pp_writer_prewrite(struct pp_layout *layout, const char *path, const struct 
 	p.name = name;
 	for (file = 0; rc == 0 && file < pp_layout_files(layout); file++) {
 		pp_layout_file_name(layout, path, file, name, sizeof(name));
-		rc = open_and_write(&p, file, raw, direct, err);
+		rc = pp_workload_record_files(layout->workload)
+			? pp_prewrite_folder(layout, run_id, p.flags, target, name, file,
+				pp_workload_grows(layout->workload) ? 1 : layout->slots, p.chunk, err)
+			: open_and_write(&p, file, raw, direct, err);
 	}
 	free(p.chunk);
-	if (rc == 0 && pp_workload_own_files(layout->workload))
+	if (rc == 0 && pp_workload_grows(layout->workload))
 		for (file = 0; file < layout->lanes; file++)
 			layout->base_slots[file] = 1;
 	return rc;

@@ -25,9 +25,9 @@ struct pp_writer_config {
 struct pp_writer;
 
 /*
- * Opens the target once a lane, checks that it is what the layout needs (overwrite: long enough;
- * append: not longer than its base slots), proves every descriptor to lie on
- * config->target, and starts the threads. Creates and truncates nothing.
+ * Opens the target once a lane, checks that it is what the layout needs (overwrite, fallocated:
+ * long enough; append: not longer than its base slots; else: a folder), proves every descriptor to
+ * lie on config->target, and starts the threads. Creates and truncates nothing.
  * NULL on failure, and then nothing was written. All signals are blocked in the threads.
  */
 struct pp_writer *pp_writer_start(const struct pp_writer_config *config, struct pp_error *err);
@@ -70,16 +70,18 @@ void pp_writer_free(struct pp_writer *writer);
 /*
  * Makes the base (M2.8, M3.3). overwrite: a record of sequence 0, of the set-up's own run id, in
  * every slot of every lane: really written, not only allocated; a file is created, or made to have
- * exactly the layout's size. append: each lane's file is made anew with one such record, and
- * layout->base_slots is set to 1. Then fsync, close, fsync of the folder, each checked. direct
- * writes with O_DIRECT. Too little free space, or too small a device, is said before anything is
+ * exactly the layout's size. append, fallocated: each lane's file is made anew with one such
+ * record (fallocated: and blocks allocated for all, fallocate(2)); create: each lane's folder is
+ * made, or emptied, with one such file; layout->base_slots is set to 1. rename: a folder with a
+ * file in every slot. Then fsync (of many files: syncfs), close, fsync of the folder, each checked.
+ * direct writes with O_DIRECT, but not into folders. Too little free space, or too small a device, is said before anything is
  * touched. Every descriptor is proven to lie on `target` before it is
  * written to; where that is NULL the caller has made sure that a raw device may be overwritten.
  */
 int pp_writer_prewrite(struct pp_layout *layout, const char *path, const struct pp_run_id *run_id,
 	bool compressible, bool direct, const struct pp_target *target, struct pp_error *err);
 
-/* Bytes that the files (or the device) of this layout must have room for. */
+/* As pp_layout_target_bytes. */
 uint64_t pp_writer_target_bytes(const struct pp_layout *layout);
 
 #endif

@@ -32,7 +32,8 @@ struct fake {
 		struct fake *fake;
 		struct pp_lane lane;
 		uint64_t written;  /* highest sequence whose write returned whole */
-		uint64_t synced;   /* highest sequence that a returned sync covered */
+		uint64_t synced;   /* highest sequence of which all that belongs to its sync has returned */
+		uint64_t file_synced, renamed; /* where every slot is a file: highest of each */
 		uint64_t acked, acks;
 		uint64_t syncs;
 		bool failed;       /* a call of this lane has failed */
@@ -49,6 +50,40 @@ struct fake {
 static bool in_write(const struct fake *fake)
 {
 	return fake->method->sync == PP_SYNC_NONE;
+}
+
+static bool folder_too(const struct fake *fake)
+{
+	return pp_workload_syncs_folder(fake->layout.workload) &&
+		fake->method->coverage != PP_COVERS_NOTHING;
+}
+
+/* What follows what (M2.2): data, its sync, names, the folder. */
+enum stage { STAGE_WRITE, STAGE_SYNC, STAGE_RENAME, STAGE_FOLDER };
+
+static void reached(struct fake_lane *fl, enum stage stage)
+{
+	const struct fake *fake = fl->fake;
+	enum stage last = folder_too(fake) ? STAGE_FOLDER
+		: pp_workload_renames(fake->layout.workload) ? STAGE_RENAME
+		: in_write(fake) ? STAGE_WRITE : STAGE_SYNC;
+
+	if (stage == last)
+		fl->synced = stage == STAGE_SYNC && pp_workload_record_files(fake->layout.workload)
+			? fl->file_synced : stage == STAGE_RENAME ? fl->renamed : fl->written;
+}
+
+static bool fails_now(struct fake_lane *fl, int64_t *os_code)
+{
+	struct fake *fake = fl->fake;
+
+	assert_false(fl->failed);
+	assert_false(fake->any_failed);
+	if (++fake->calls != fake->fail_at || fake->fault == FAULT_NONE)
+		return false;
+	fl->failed = fake->any_failed = true;
+	*os_code = ENOSPC;
+	return true;
 }
 
 static void check_record(struct fake_lane *fl, const void *buf, uint32_t bytes, uint64_t offset)
@@ -86,8 +121,7 @@ static int64_t fake_write(void *ctx, const void *buf, uint32_t bytes, uint64_t o
 		return -1;
 	}
 	fl->written++;
-	if (in_write(fake))
-		fl->synced = fl->written;
+	reached(fl, STAGE_WRITE);
 	return bytes;
 }
 
@@ -100,6 +134,7 @@ static int fake_sync(void *ctx, enum pp_sync_call call, int64_t *os_code)
 	assert_false(fake->any_failed);
 	assert_int_equal(call, fake->method->sync);
 	assert_int_not_equal(call, PP_SYNC_NONE);
+	assert_false(pp_workload_record_files(fake->layout.workload));
 	/* M2.2, M2.5: once a group, after the whole of it, and a group never spans a lap. */
 	assert_int_equal(fl->written % fake->layout.group, 0);
 	assert_int_equal(fl->written - fl->synced, fake->layout.group);
@@ -110,6 +145,68 @@ static int fake_sync(void *ctx, enum pp_sync_call call, int64_t *os_code)
 		return -1;
 	}
 	fl->synced = fl->written;
+	return 0;
+}
+
+static uint64_t offset_of(const struct fake_lane *fl, uint64_t seq)
+{
+	const struct pp_layout *l = &fl->fake->layout;
+
+	return pp_layout_offset(l, fl->lane.lane, pp_layout_slot(l, fl->lane.lane, seq));
+}
+
+/* M2.2: once for every file of the group, and only after the whole group is written. */
+static int fake_sync_record(void *ctx, enum pp_sync_call call, uint64_t offset, int64_t *os_code)
+{
+	struct fake_lane *fl = ctx;
+	uint64_t seq = fl->file_synced + 1;
+
+	assert_true(pp_workload_record_files(fl->fake->layout.workload));
+	assert_int_equal(call, fl->fake->method->sync);
+	assert_int_not_equal(call, PP_SYNC_NONE);
+	assert_int_equal(fl->written % fl->fake->layout.group, 0);
+	assert_true(seq <= fl->written);
+	assert_int_equal(offset, offset_of(fl, seq));
+	if (fails_now(fl, os_code))
+		return -1;
+	fl->file_synced = seq;
+	fl->syncs += seq == fl->written;
+	reached(fl, STAGE_SYNC);
+	return 0;
+}
+
+/* M4.5: a name is given only to what has been synced, if the method syncs. */
+static int fake_rename(void *ctx, uint64_t offset, int64_t *os_code)
+{
+	struct fake_lane *fl = ctx;
+	uint64_t seq = fl->renamed + 1;
+
+	assert_true(pp_workload_renames(fl->fake->layout.workload));
+	assert_true(seq <= fl->written);
+	if (!in_write(fl->fake))
+		assert_int_equal(fl->file_synced, fl->written);
+	assert_int_equal(offset, offset_of(fl, seq));
+	if (fails_now(fl, os_code))
+		return -1;
+	fl->renamed = seq;
+	reached(fl, STAGE_RENAME);
+	return 0;
+}
+
+/* The folder last, once a group, and never for a workload or a method that leaves it alone. */
+static int fake_folder(void *ctx, int64_t *os_code)
+{
+	struct fake_lane *fl = ctx;
+
+	assert_true(folder_too(fl->fake));
+	if (!in_write(fl->fake))
+		assert_int_equal(fl->file_synced, fl->written);
+	if (pp_workload_renames(fl->fake->layout.workload))
+		assert_int_equal(fl->renamed, fl->written);
+	assert_true(fl->synced < fl->written);
+	if (fails_now(fl, os_code))
+		return -1;
+	reached(fl, STAGE_FOLDER);
 	return 0;
 }
 
@@ -151,11 +248,12 @@ static void fake_init(struct fake *fake, const char *method, enum pp_workload wo
 	fake->echo_at_once = true;
 	for (i = 0; i < LANES; i++) {
 		fake->lanes[i].fake = fake;
-		fake->layout.base_slots[i] = workload == PP_APPEND ? 3 : 0;
+		fake->layout.base_slots[i] = pp_workload_grows(workload) ? 3 : 0;
 	}
 	for (i = 0; i < LANES; i++) {
 		struct pp_lane_io io = { .ctx = &fake->lanes[i], .write = fake_write,
-			.sync = fake_sync, .now_ns = fake_now };
+			.sync = fake_sync, .now_ns = fake_now, .sync_record = fake_sync_record,
+			.rename_record = fake_rename, .sync_folder = fake_folder };
 
 		pp_lane_init(&fake->lanes[i].lane, i, &fake->layout, fake->method, &id, 0, &io, &peer,
 			&fake->run, fake->lanes[i].buf, &fake->latency);
@@ -177,20 +275,30 @@ static void check_message(const struct fake_lane *fl, enum fault fault)
 	struct pp_error err = { 0 };
 	const struct pp_lane_failure *f = &fl->lane.failure;
 	const char *call = f->call;
+	bool writes;
 
 	assert_non_null(call);
+	writes = strcmp(call, "write") == 0 || strcmp(call, "create") == 0;
 	assert_int_equal(pp_lane_failure_error(&fl->lane, &err), -1);
 	assert_int_equal(err.class, PP_ERR_SYSTEM);
 	assert_non_null(strstr(err.text, call));
-	if (strcmp(call, "write") == 0 && fault == FAULT_SHORT) {
+	if (writes && fault == FAULT_SHORT) {
 		assert_int_equal(f->bytes, REC_BYTES / 2);
-		assert_non_null(strstr(err.text, "short write of record"));
+		assert_non_null(strstr(err.text, "short "));
 		assert_non_null(strstr(err.text, "512 of 1024 bytes"));
 	} else {
-		assert_int_equal(err.os_code, strcmp(call, "write") == 0 ? EIO : ENOSPC);
+		assert_int_equal(err.os_code, writes ? EIO : ENOSPC);
 		assert_non_null(strstr(err.text, strerror((int)err.os_code)));
 	}
-	assert_int_equal(f->seq, strcmp(call, "write") == 0 ? fl->written + 1 : fl->written);
+	if (strcmp(call, "rename") == 0)
+		assert_int_equal(f->seq, fl->renamed + 1);
+	else if (writes)
+		assert_int_equal(f->seq, fl->written + 1);
+	else if (pp_workload_record_files(fl->fake->layout.workload) &&
+		strcmp(call, "fsync of the folder") != 0)
+		assert_int_equal(f->seq, fl->file_synced + 1);
+	else
+		assert_int_equal(f->seq, fl->written);
 }
 
 /* Returns false once the run made no call numbered fail_at. */
@@ -253,6 +361,57 @@ static void test_fault_walk(void **state)
 					faults[f], n));
 		}
 	}
+}
+
+/* The same walk where every slot is a file: no ack before file, name and folder are synced. */
+static void test_fault_walk_of_files(void **state)
+{
+	static const struct { const char *method; enum pp_workload workload; uint32_t group; } rows[] = {
+		{ "fdatasync", PP_CREATE, 1 }, { "fsync", PP_CREATE, 4 }, { "write", PP_CREATE, 2 },
+		{ "open_datasync (direct)", PP_CREATE, 3 }, { "fsync", PP_CREATE_NODIR, 2 },
+		{ "fdatasync", PP_RENAME, 1 }, { "fsync (direct)", PP_RENAME, 4 },
+		{ "open_sync", PP_RENAME, 1 }, { "direct", PP_RENAME, 2 },
+		{ "fdatasync", PP_FALLOCATED, 2 },
+	};
+	static const enum fault faults[] = { FAULT_ERROR, FAULT_SHORT };
+	size_t i, f;
+	uint64_t n;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (f = 0; f < 2; f++)
+			for (n = 1; n < 60; n++)
+				assert_true(fault_case(rows[i].method, rows[i].workload, rows[i].group,
+					faults[f], n));
+}
+
+/* M2.2: whose folder is synced: not a control's, not create-nodir's. */
+static void test_files_of_a_group(void **state)
+{
+	static const struct {
+		const char *method;
+		enum pp_workload workload;
+		unsigned steps; /* of a group of 3, its ack included */
+	} rows[] = {
+		{ "fdatasync", PP_CREATE, 3 + 3 + 1 + 1 }, { "fsync", PP_CREATE_NODIR, 3 + 3 + 1 },
+		{ "fdatasync", PP_RENAME, 3 + 3 + 3 + 1 + 1 }, { "fsync", PP_FALLOCATED, 3 + 1 + 1 },
+		{ "write", PP_CREATE, 3 * (1 + 1) }, { "write", PP_RENAME, 3 * (1 + 1 + 1) },
+		{ "open_sync", PP_CREATE, 3 * (1 + 1 + 1) }, { "open_sync", PP_RENAME, 3 * (1 + 1 + 1 + 1) },
+	};
+	struct fake *fake = malloc(sizeof(*fake));
+	unsigned step;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		fake_init(fake, rows[i].method, rows[i].workload, 3);
+		for (step = 0; step < rows[i].steps; step++) {
+			assert_true(fake->lanes[0].acked < 3);
+			assert_int_equal(pp_lane_step(&fake->lanes[0].lane), PP_LANE_MORE);
+		}
+		assert_int_equal(fake->lanes[0].acked, 3);
+	}
+	free(fake);
 }
 
 static void test_groups_and_laps(void **state)
@@ -351,6 +510,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fault_walk),
+		cmocka_unit_test(test_fault_walk_of_files),
+		cmocka_unit_test(test_files_of_a_group),
 		cmocka_unit_test(test_groups_and_laps),
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_no_ack_after_stop),

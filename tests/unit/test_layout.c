@@ -65,6 +65,125 @@ static void test_newest_is_inverse(void **state)
 	}
 }
 
+/* A random order is a permutation, its own in every lane, the same in every lap: so a slot's two
+ * writes are `slots` records apart, and no two of one window overlap (M2.5). */
+static void test_random_order(void **state)
+{
+	static const uint64_t sizes[] = { 256, 257, 1000, 1024, 4097 }, keys[] = { 1, 77, INT64_MAX };
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct pp_layout l = make(PP_OVERWRITE, 2, 1, sizes[i], 0);
+		uint64_t seq, in_order[2] = { 0 }, other_lane = 0;
+		uint32_t lane;
+
+		for (k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+			l.shuffle = keys[k];
+			assert_string_equal(pp_layout_pattern_name(&l), "random");
+			for (lane = 0; lane < 2; lane++) {
+				check_model(&l, lane, 2 * sizes[i] + 3);
+				for (seq = 1; seq <= sizes[i]; seq++) {
+					uint64_t slot = pp_layout_slot(&l, lane, seq);
+
+					assert_int_equal(pp_layout_newest(&l, lane, slot, sizes[i]), seq);
+					assert_int_equal(pp_layout_slot(&l, lane, seq + sizes[i]), slot);
+					in_order[lane] += slot == pp_layout_slot(&l, lane, seq + 1) - 1;
+					other_lane += slot == pp_layout_slot(&l, 1 - lane, seq);
+				}
+			}
+		}
+		assert_true(in_order[0] < sizes[i] / 10 && in_order[1] < sizes[i] / 10);
+		assert_true(other_lane < sizes[i] / 10);
+		l.shuffle = 0;
+		assert_string_equal(pp_layout_pattern_name(&l), "sequential");
+	}
+}
+
+/* M2.6: a file for every slot: each has its own name, and every name its slot. */
+static void test_record_files(void **state)
+{
+	static const enum pp_workload rows[] = { PP_CREATE, PP_CREATE_NODIR, PP_RENAME };
+	char name[64], before[64];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		struct pp_layout l = make(rows[i], 3, 4, 300, 0);
+		uint64_t slots = rows[i] == PP_RENAME ? 600 : 300, slot;
+		uint32_t lane, file = 0;
+
+		assert_true(pp_workload_record_files(rows[i]));
+		assert_int_equal(pp_layout_scan_slots(&l), slots);
+		for (lane = 0; lane < 3; lane++) {
+			for (slot = 0; slot < slots; slot++, file++) {
+				assert_int_equal(pp_layout_file_at(&l, lane, slot), file);
+				assert_int_equal(pp_layout_record_name(&l, file, name, sizeof(name)), lane);
+				assert_int_equal(strtoul(name, NULL, 10), slot % 300);
+				assert_int_equal(strstr(name, ".tmp") != NULL, slot >= 300);
+				assert_string_not_equal(name, slot ? before : "");
+				strcpy(before, name);
+				assert_int_equal(pp_layout_file_offset(&l, lane, slot), 0);
+				/* What the cells name tells the files of a folder apart. */
+				assert_int_equal(pp_layout_offset(&l, lane, slot), slot % 300 * REC);
+			}
+		}
+		pp_layout_file_name(&l, "t", 2, name, sizeof(name));
+		assert_true(strncmp(name, "t.", 2) == 0 && strcmp(name + strlen(name) - 2, ".2") == 0);
+	}
+}
+
+/* Folders are bounded, and their files take whole blocks. */
+static void test_folders_are_bounded(void **state)
+{
+	struct pp_error err = { 0 };
+	struct pp_layout l;
+
+	(void)state;
+	assert_int_equal(pp_layout_init(&l, PP_CREATE, 1, 3, 512, 4096, true, 0, 1ULL << 40, &err), 0);
+	assert_int_equal(l.slots, 65536 / 3 * 3);
+	assert_int_equal(pp_layout_target_bytes(&l), l.slots * 4096);
+	assert_int_equal(pp_layout_init(&l, PP_RENAME, 2, 64, 512, 1 << 20, true, 0, 1ULL << 40, &err), 0);
+	assert_int_equal(l.slots, 1024);
+	assert_int_equal(pp_layout_target_bytes(&l), 2ULL * 1024 << 20);
+	assert_int_equal(pp_layout_init(&l, PP_CREATE, 1, 1, 512, 4096, true, 0, 255 * 4096, &err), -1);
+	assert_int_equal(pp_layout_init(&l, PP_CREATE, 1, 1, 512, 4096, true, 0, 256 * 4096, &err), 0);
+}
+
+/* M2.1, M2.6: what a method promises for a workload. */
+static void test_promises(void **state)
+{
+	static const struct {
+		enum pp_workload workload;
+		const char *method;
+		enum pp_target_kind kind;
+		enum pp_promise promise;
+	} rows[] = {
+		{ PP_OVERWRITE, "fdatasync", PP_TARGET_RAW, PP_PROMISE_MEDIA },
+		{ PP_OVERWRITE, "direct", PP_TARGET_RAW, PP_PROMISE_NONE },
+		{ PP_APPEND, "fdatasync", PP_TARGET_RAW, PP_PROMISE_NA },
+		{ PP_FALLOCATED, "open_datasync (direct)", PP_TARGET_FILE, PP_PROMISE_MEDIA },
+		{ PP_FALLOCATED, "write", PP_TARGET_RAW, PP_PROMISE_NA },
+		{ PP_CREATE, "fsync", PP_TARGET_FILE, PP_PROMISE_MEDIA },
+		{ PP_CREATE, "fsync", PP_TARGET_RAW, PP_PROMISE_NA },
+		{ PP_CREATE, "write", PP_TARGET_FILE, PP_PROMISE_NONE },
+		{ PP_CREATE_NODIR, "fsync", PP_TARGET_FILE, PP_PROMISE_NONE },
+		{ PP_CREATE_NODIR, "fsync", PP_TARGET_RAW, PP_PROMISE_NA },
+		{ PP_RENAME, "fsync (direct)", PP_TARGET_FILE, PP_PROMISE_MEDIA },
+		{ PP_RENAME, "fsync", PP_TARGET_RAW, PP_PROMISE_NA },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *why = "unset";
+
+		assert_int_equal(pp_workload_promise(rows[i].workload, pp_method_find(rows[i].method),
+			rows[i].kind, &why), rows[i].promise);
+		assert_int_equal(why != NULL, rows[i].promise == PP_PROMISE_NA);
+	}
+}
+
 static void test_append(void **state)
 {
 	struct pp_layout l = make(PP_APPEND, 2, 4, 512, 0);
@@ -232,6 +351,13 @@ static void test_names(void **state)
 	assert_string_equal(pp_workload_name(PP_OVERWRITE), "overwrite");
 	assert_false(pp_workload_find("appen", &workload));
 	assert_false(pp_workload_find("append2", &workload));
+	assert_false(pp_workload_find("create-nodi", &workload));
+	for (workload = PP_OVERWRITE; workload < PP_WORKLOADS; workload++) {
+		enum pp_workload found;
+
+		assert_true(pp_workload_find(pp_workload_name(workload), &found));
+		assert_int_equal(found, workload);
+	}
 	assert_false(pp_workload_find("", &workload));
 }
 
@@ -239,6 +365,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_newest_is_inverse),
+		cmocka_unit_test(test_random_order),
+		cmocka_unit_test(test_record_files),
+		cmocka_unit_test(test_folders_are_bounded),
+		cmocka_unit_test(test_promises),
 		cmocka_unit_test(test_append),
 		cmocka_unit_test(test_regions),
 		cmocka_unit_test(test_four_windows),
