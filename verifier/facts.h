@@ -68,6 +68,7 @@ struct pp_run_facts {
 	enum pp_target_kind kind;
 	struct pp_layout layout;
 	char fs[PP_TEXT_SHORT], mount_options[256];
+	char policy_wanted[PP_TEXT_SHORT]; /* of the arm: as it was when the campaign began (M1.5) */
 	char policy[PP_TEXT_SHORT];     /* read back before the run */
 	char policy_after[PP_TEXT_SHORT]; /* and after the boot; "" where it was not */
 	bool fua, no_volatile_cache, noise;

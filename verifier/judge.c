@@ -19,7 +19,7 @@ static void fill_key(const struct pp_case *c, struct pp_arm_key *key)
 	pp_text_copy(key->target, sizeof(key->target), r->kind == PP_TARGET_RAW ? "raw" : "file");
 	pp_text_copy(key->fs, sizeof(key->fs), r->fs);
 	pp_text_copy(key->mount_options, sizeof(key->mount_options), r->mount_options);
-	pp_text_copy(key->policy, sizeof(key->policy), r->policy);
+	pp_text_copy(key->policy, sizeof(key->policy), r->policy_wanted);
 	pp_text_copy(key->kernel, sizeof(key->kernel), c->cut.kernel);
 	pp_text_copy(key->cut_kind, sizeof(key->cut_kind), c->cut.cut_kind);
 	pp_text_copy(key->pattern, sizeof(key->pattern), pp_layout_pattern_name(&r->layout));
@@ -243,6 +243,7 @@ int pp_judge_case(const struct pp_case *c, const struct pp_witness *witness,
 	t->cut = c->cut.number;
 	t->lost_age_ns_min = t->lost_age_ns_max = -1;
 	t->fs_damaged = c->run.fs_damaged;
+	t->policy_lost = c->run.policy_after[0] && strcmp(c->run.policy, c->run.policy_after) != 0;
 	pp_text_copy(t->resolution, sizeof(t->resolution), c->run.resolution);
 	pp_cut_prove(&c->cut, witness, &out->proof);
 	judge_counters(c, history, out);
@@ -266,6 +267,8 @@ int pp_judge_case(const struct pp_case *c, const struct pp_witness *witness,
 		settle_void("no new boot was seen", t);
 	} else if (out->counters == PP_COUNTERS_AGAINST) {
 		settle_void(out->counters_reason, t);
+	} else if (strcmp(c->run.policy, c->run.policy_wanted) != 0) {
+		settle_void("the drive's cache policy is not the arm's", t); /* M1.5 */
 	} else if (c->run.failed) {
 		settle_void("I/O error", t);
 	} else {

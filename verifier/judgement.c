@@ -77,6 +77,7 @@ static void put_trial(json_t *o, const struct pp_trial *t)
 	json_object_set_new(o, "unserializable", json_boolean(t->unserializable));
 	json_object_set_new(o, "collateral", json_boolean(t->collateral));
 	json_object_set_new(o, "fs_damaged", json_boolean(t->fs_damaged));
+	json_object_set_new(o, "policy_lost", json_boolean(t->policy_lost));
 	json_object_set_new(o, "drive_lost_power", json_boolean(t->drive_lost_power));
 	json_object_set_new(o, "drive_power_witness", json_string(t->drive_power_witness));
 	json_object_set_new(o, "kernel_asked", json_boolean(t->kernel_asked));

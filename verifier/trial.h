@@ -59,6 +59,7 @@ struct pp_trial {
 	char unexposed_reason[PP_TEXT_SHORT]; /* "foreign flushes", "last ack too old", ... */
 	bool collateral;                 /* M2.5 */
 	bool fs_damaged, unserializable; /* flags of M6.3, M4.4 */
+	bool policy_lost;                /* the cache policy did not survive power-up (M1.5) */
 	bool lost_acked;                 /* also set in a void trial: acked data is missing (M5.6) */
 	uint64_t records_acked;          /* D over all lanes: durable by the writer's own word */
 	uint64_t records_lost;

@@ -473,7 +473,7 @@ static void note_resolutions(const struct verdict_work *all, struct arm_work *wo
 
 static void note_flags(const struct verdict_work *all, struct arm_work *work)
 {
-	uint32_t damaged = 0, unserializable = 0, not_asked = 0;
+	uint32_t damaged = 0, unserializable = 0, not_asked = 0, policy_lost = 0;
 	size_t i;
 
 	(void)all;
@@ -481,12 +481,16 @@ static void note_flags(const struct verdict_work *all, struct arm_work *work)
 		const struct pp_trial *trial = work->trials[i];
 		enum standing standing = pp_trial_standing(trial);
 
+		policy_lost += trial->policy_lost;
 		if (!pp_standing_counts(standing))
 			continue;
 		damaged += trial->fs_damaged;
 		unserializable += trial->unserializable;
 		not_asked += standing == STANDS_CLEAN && !trial->kernel_asked;
 	}
+	if (policy_lost)
+		pp_verdict_reason(work, false, "the drive's cache policy did not survive power-up in %u "
+			"cut%s", policy_lost, plural(policy_lost));
 	if (damaged)
 		pp_verdict_reason(work, false, "fs-damaged in %u cut%s", damaged, plural(damaged));
 	if (unserializable)

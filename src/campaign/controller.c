@@ -34,6 +34,8 @@ static const struct {
 	{ "orderly shutdown", "something told the machine to shut down before the cut: a power button "
 		"daemon, a UPS agent, a switch that signals first?" },
 	{ "rebooted by itself before the cut", "a watchdog, a panic or too little power" },
+	{ "the drive's cache policy is not the arm's", "the write cache came back another way than the "
+		"campaign began with: set it at every boot, or begin a campaign under what it is now" },
 	{ "I/O error", "the drive or its cable fails without any cut: see the kernel's log" },
 	{ "", "see the reason in the trial's judgement.json" },
 };

@@ -15,6 +15,7 @@
 
 #include "src/core/clock.h"
 #include "src/core/file.h"
+#include "src/core/le.h"
 #include "src/core/text.h"
 
 #define QUICK_MS     30000
@@ -100,6 +101,7 @@ static void fill_run(struct pp_campaign *c, struct pp_stand *s, const struct pp_
 	r->layout = area->layout;
 	pp_text_copy(r->fs, sizeof(r->fs), proof->fs_type);
 	pp_text_copy(r->mount_options, sizeof(r->mount_options), proof->mount_options);
+	pp_text_copy(r->policy_wanted, sizeof(r->policy_wanted), s->drive.policy);
 	pp_text_copy(r->policy, sizeof(r->policy), proof->drive.policy);
 	r->fua = d->fua && strcmp(d->write_cache, "write back") == 0;
 	r->no_volatile_cache = d->no_volatile_cache;
@@ -128,7 +130,11 @@ static int prepare_run(struct pp_campaign *c, struct pp_stand *s, struct pp_erro
 		goto out;
 	}
 	fill_run(c, s, proof);
-	if (pp_run_id_draw(&s->run.run_id, err) != 0 || pp_run_save(c, s, err) != 0 ||
+	if (pp_run_id_draw(&s->run.run_id, err) != 0)
+		goto out;
+	if (c->plan.arms[s->now->set].random) /* an order of its own, never the sequential one */
+		s->run.layout.shuffle = (le64_get(s->run.run_id.bytes) & INT64_MAX) | 1;
+	if (pp_run_save(c, s, err) != 0 ||
 		pp_cut_path(c, s, "acks.ledger", path, sizeof(path), err) != 0)
 		goto out;
 	s->ledger = pp_ledger_create(path, &s->run.run_id, s->run.layout.lanes, err);

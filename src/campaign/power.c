@@ -59,6 +59,11 @@ static void fill_config(struct pp_campaign *c)
 	cfg->record_arg = c;
 }
 
+static void complain(void *arg, const char *complaint)
+{
+	pp_say(arg, "power switch: %s", complaint);
+}
+
 int pp_power_open(struct pp_campaign *c, struct pp_error *err)
 {
 	struct pp_pdu_identity identity;
@@ -74,6 +79,8 @@ int pp_power_open(struct pp_campaign *c, struct pp_error *err)
 	if (pp_pdu_identify(c->pdu, &identity, err) != 0 ||
 		pp_pdu_status(c->pdu, &status, err) != 0)
 		return pp_fail_within(err, "power switch");
+	if (pp_pdu_preflight(c->pdu, complain, c, err) < 0)
+		return pp_fail_within(err, "settings of the power switch");
 	c->guard = pp_guard_start(&c->pdu_config, c->config->guard_exe, err);
 	if (!c->guard)
 		return pp_fail_within(err, "guard of the power switch");
