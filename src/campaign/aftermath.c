@@ -270,7 +270,8 @@ static int read_again(struct pp_campaign *c, struct look *looks, struct pp_error
 		if (!s->now || !s->range_count)
 			continue;
 		any = true;
-		promised |= pp_method_promise(s->now->method, s->spec.kind) == PP_PROMISE_MEDIA;
+		promised |= pp_workload_promise(c->plan.arms[s->now->set].workload, s->now->method,
+			s->spec.kind, NULL) == PP_PROMISE_MEDIA;
 	}
 	if (!any)
 		return 0;
@@ -320,7 +321,7 @@ static void take_base(struct pp_campaign *c, struct pp_stand *s)
 	struct pp_error why;
 	struct pp_scan *scan;
 	uint32_t lane;
-	uint64_t i, k;
+	uint64_t i, k, taken;
 
 	pp_text_format(relative, sizeof(relative), "cuts/%04u/%s/scan.bin", c->cut.number, s->folder);
 	pp_text_format(path, sizeof(path), "%s/%s", c->folder, relative);
@@ -336,11 +337,12 @@ static void take_base(struct pp_campaign *c, struct pp_stand *s)
 			for (k = 0; l->slot[i].kind == PP_SLOT_RAW &&
 				k < (scan->record_bytes / PP_CELL_BYTES + 7) / 8; k++)
 				s->needs_build |= l->slot[i].unread[k] != 0;
-		if (area->layout.workload != PP_APPEND)
+		if (!pp_workload_grows(area->layout.workload))
 			continue;
-		area->layout.base_slots[lane] = l->slots;
-		/* A growing file needs room for the next run, or starts anew. */
-		s->needs_build |= l->slots + area->layout.slots / 2 > area->layout.slots;
+		taken = pp_scan_taken(scan, &area->layout, lane);
+		area->layout.base_slots[lane] = taken;
+		/* Where slots are taken once there must be room for the next run, or all starts anew. */
+		s->needs_build |= taken + area->layout.slots / 2 > area->layout.slots;
 	}
 	pp_text_copy(area->base, sizeof(area->base), relative);
 	pp_scan_free(scan);

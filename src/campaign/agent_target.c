@@ -216,6 +216,9 @@ static int check_file(const struct agent_slot *slot, const struct pp_order *orde
 	}
 	if (fstat(fd, &st) != 0)
 		pp_fail_os(err, errno, "cannot stat file %u of the target", file);
+	else if (pp_workload_record_files(order->layout.workload))
+		rc = S_ISDIR(st.st_mode) ? 0
+			: pp_fail(err, PP_ERR_REFUSED, "folder %u of the target is none", file);
 	else if (slot->target.kind == PP_TARGET_FILE && (!S_ISREG(st.st_mode) || st.st_nlink != 1))
 		pp_fail(err, PP_ERR_REFUSED, "file %u of the target is no plain file with one name", file);
 	else
@@ -305,13 +308,39 @@ struct scanning {
 	char file[PP_ORDER_FILE_BYTES];
 };
 
+/* A slot's own file, in the lane's folder: neither is a symbolic link. */
+static int open_record(const struct scanning *scan, uint32_t file_at, int flags, int *fd,
+	struct pp_error *err)
+{
+	char name[32];
+	uint32_t lane = pp_layout_record_name(&scan->layout, file_at, name, sizeof(name));
+	int folder, code;
+
+	if (open_file(&scan->target, &scan->layout, scan->file, lane,
+		O_RDONLY | O_DIRECTORY | O_CLOEXEC, &folder, err) != 0)
+		return -1;
+	*fd = openat(folder, name, flags | O_NOFOLLOW);
+	code = errno;
+	close(folder);
+	if (*fd < 0)
+		return pp_fail_os(err, code, "cannot open '%s'", name);
+	if (pp_target_prove_fd(&scan->target, *fd, err) == 0)
+		return 0;
+	close(*fd);
+	return -1;
+}
+
 static int scan_open(void *ctx, uint32_t file, int flags)
 {
 	const struct scanning *scan = ctx;
 	struct pp_error why = { 0 };
-	int fd;
+	int fd, rc;
 
-	if (open_file(&scan->target, &scan->layout, scan->file, file, flags, &fd, &why) == 0)
+	if (pp_workload_record_files(scan->layout.workload))
+		rc = open_record(scan, file, flags, &fd, &why);
+	else
+		rc = open_file(&scan->target, &scan->layout, scan->file, file, flags, &fd, &why);
+	if (rc == 0)
 		return fd;
 	errno = why.os_code > 0 ? (int)why.os_code : ESTALE;
 	return -1;

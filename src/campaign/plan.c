@@ -250,7 +250,18 @@ static int read_workload(struct reader *r, const char *value)
 	struct pp_plan_arms *a = r->base;
 
 	if (!pp_workload_find(value, &a->workload))
-		return bad(r, "no workload '%s'; there are overwrite and append", value);
+		return bad(r, "no workload '%s'; there are overwrite, append, fallocated, create, "
+			"create-nodir and rename", value);
+	return 0;
+}
+
+static int read_pattern(struct reader *r, const char *value)
+{
+	struct pp_plan_arms *a = r->base;
+
+	if (strcmp(value, "random") != 0 && strcmp(value, "sequential") != 0)
+		return bad(r, "pattern is '%s', expected sequential or random", value);
+	a->random = strcmp(value, "random") == 0;
 	return 0;
 }
 
@@ -325,6 +336,7 @@ static const struct plan_key keys[] = {
 	{ DRIVE, "force", K_BOOL, D(force), 0, 0, NULL },
 	{ ARMS, "methods", K_CALL, 0, 0, 0, 0, read_methods },
 	{ ARMS, "workload", K_CALL, 0, 0, 0, 0, read_workload },
+	{ ARMS, "pattern", K_CALL, 0, 0, 0, 0, read_pattern },
 	{ ARMS, "drives", K_CALL, 0, 0, 0, 0, read_drives },
 	{ ARMS, "lanes", K_NUMBER, A(lanes), 1, PP_LANES_MAX, NULL },
 	{ ARMS, "group", K_NUMBER, A(group), 1, PP_GROUP_MAX, NULL },
@@ -666,6 +678,10 @@ static int check_whole(struct reader *r)
 		if (plan->arms[i].methods == 0)
 			return pp_fail(r->err, PP_ERR_USAGE, "%s: [arms%s%s] names no methods", r->file,
 				plan->arms[i].name[0] ? " " : "", plan->arms[i].name);
+		if (plan->arms[i].random && plan->arms[i].workload != PP_OVERWRITE)
+			return pp_fail(r->err, PP_ERR_USAGE, "%s: [arms%s%s]: pattern = random is for "
+				"workload = overwrite", r->file, plan->arms[i].name[0] ? " " : "",
+				plan->arms[i].name);
 	}
 	return resolve_drives(r);
 }

@@ -21,9 +21,12 @@ static uint32_t tried_max(const struct pp_campaign *c)
 	return c->plan.cuts ? c->plan.cuts : 2 * wanted_clean(c) + 10;
 }
 
-static void add_arm(struct pp_stand *s, uint32_t set, const struct pp_method *method, bool optional)
+static void add_arm(const struct pp_campaign *c, struct pp_stand *s, uint32_t set,
+	const struct pp_method *method, bool optional)
 {
 	struct pp_arm_state *arm = &s->arm[s->arms];
+	enum pp_workload workload = c->plan.arms[set].workload;
+	const char *why;
 
 	if (s->arms == PP_ARMS_A_DRIVE)
 		return;
@@ -32,8 +35,8 @@ static void add_arm(struct pp_stand *s, uint32_t set, const struct pp_method *me
 	arm->set = set;
 	arm->method = method;
 	arm->optional = optional || method->control;
-	if (pp_method_promise(method, s->spec.kind) == PP_PROMISE_NA)
-		pp_text_copy(arm->na_reason, sizeof(arm->na_reason), "not on this kind of target");
+	if (pp_workload_promise(workload, method, s->spec.kind, &why) == PP_PROMISE_NA)
+		pp_text_copy(arm->na_reason, sizeof(arm->na_reason), why);
 }
 
 static bool has_control(const struct pp_campaign *c, const struct pp_stand *s,
@@ -74,7 +77,7 @@ static void add_controls(struct pp_campaign *c, struct pp_stand *s)
 	c->plan.arms[set].on_drive[s->index] = true;
 	for (m = 0; m < pp_method_count; m++)
 		if (pp_methods[m].control && !has_control(c, s, &pp_methods[m]))
-			add_arm(s, set, &pp_methods[m], true);
+			add_arm(c, s, set, &pp_methods[m], true);
 }
 
 void pp_schedule_init(struct pp_campaign *c)
@@ -86,7 +89,7 @@ void pp_schedule_init(struct pp_campaign *c)
 
 		for (set = 0; set < c->plan.arm_sets; set++)
 			for (m = 0; c->plan.arms[set].on_drive[d] && m < c->plan.arms[set].methods; m++)
-				add_arm(s, set, c->plan.arms[set].method[m], c->plan.arms[set].optional);
+				add_arm(c, s, set, c->plan.arms[set].method[m], c->plan.arms[set].optional);
 		if (c->plan.controls)
 			add_controls(c, s);
 	}
@@ -100,6 +103,7 @@ static bool is_of(const struct pp_campaign *c, const struct pp_stand *s,
 	return strcmp(t->key.serial, s->drive.info.serial) == 0 &&
 		strcmp(t->key.method, arm->method->name) == 0 &&
 		strcmp(t->key.workload, pp_workload_name(a->workload)) == 0 &&
+		strcmp(t->key.pattern, a->random ? "random" : "sequential") == 0 &&
 		t->key.lanes == a->lanes && t->key.group == a->group &&
 		t->key.record_bytes == a->record_bytes;
 }

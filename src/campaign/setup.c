@@ -273,7 +273,8 @@ static int plan_areas(struct pp_campaign *c, struct pp_stand *s, const struct pp
 	uint64_t each, room;
 
 	for (i = 0; i < c->plan.arm_sets; i++)
-		n += s->area[i].used = c->plan.arms[i].on_drive[s->index];
+		n += s->area[i].used = c->plan.arms[i].on_drive[s->index] &&
+			!(s->spec.kind == PP_TARGET_RAW && pp_workload_own_files(c->plan.arms[i].workload));
 	room = s->plan->size_bytes;
 	if (s->spec.kind == PP_TARGET_RAW && proof->size_bytes < room + RAW_START_BYTES)
 		return pp_fail(err, PP_ERR_USAGE, "drive '%s' has %llu bytes: too small for size_mib = %llu",
@@ -291,9 +292,6 @@ static int plan_areas(struct pp_campaign *c, struct pp_stand *s, const struct pp
 		if (s->spec.kind == PP_TARGET_RAW) {
 			start = RAW_START_BYTES + k * each;
 			start += (proof->unit_bytes - start % proof->unit_bytes) % proof->unit_bytes;
-			if (pp_workload_own_files(a->workload))
-				return pp_fail(err, PP_ERR_USAGE, "workload '%s' needs files: drive '%s' is raw",
-					pp_workload_name(a->workload), s->plan->name);
 		}
 		if (k == 0)
 			pp_text_copy(area->file, sizeof(area->file), PP_ORDER_FILE);
@@ -304,6 +302,7 @@ static int plan_areas(struct pp_campaign *c, struct pp_stand *s, const struct pp
 			proof->unit_bytes, a->sub_block, start, start + each, err) != 0)
 			return pp_fail_within(err, "drive '%s', [arms%s%s]", s->plan->name,
 				a->name[0] ? " " : "", a->name);
+		area->layout.shuffle = a->random; /* every run has a key of its own */
 	}
 	s->planned = true;
 	return 0;
@@ -445,29 +444,19 @@ out:
 	return rc;
 }
 
-/* Every slot whole, of one set-up: only such a base is used. */
+/* Every slot whole, or free: only such a base is used. */
 static bool base_whole(const struct pp_campaign *c, const struct pp_area *area)
 {
 	char path[4608];
 	struct pp_error why;
 	struct pp_scan *scan;
-	bool whole = true;
-	uint32_t lane;
-	uint64_t i;
+	bool whole;
 
 	pp_text_format(path, sizeof(path), "%s/%s", c->folder, area->base);
 	scan = pp_scan_load(path, &why);
 	if (!scan)
 		return false;
-	for (lane = 0; whole && lane < scan->lanes; lane++) {
-		const struct pp_scan_lane *l = &scan->lane[lane];
-		uint64_t want = area->layout.workload == PP_APPEND ? area->layout.base_slots[lane]
-			: area->layout.slots;
-
-		whole = l->file_state == PP_FILE_PRESENT && l->slots == want;
-		for (i = 0; whole && i < l->slots; i++)
-			whole = l->slot[i].kind == PP_SLOT_INTACT;
-	}
+	whole = pp_scan_base_whole(scan, &area->layout);
 	pp_scan_free(scan);
 	return whole;
 }
