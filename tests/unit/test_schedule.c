@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Goal: trials come in the order of M1.4, as many as the criterion needs and no more. Method: a plan
+ * in words; a schedule is asked for the next arm again and again and told, by a rule of the row,
+ * what became of it. A campaign is written as a line of letters: w and d for the controls `write`
+ * and `direct`, a, b for the plan's arms; what must hold of that line is asked of it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/campaign/parts.h"
+
+#define TRIALS 1000
+
+static struct pp_campaign c;
+static struct pp_stand stands[2];
+static struct pp_trial trials[TRIALS];
+static char line[TRIALS + 1];
+
+typedef enum pp_trial_outcome outcome_fn(char arm, int nth);
+
+static void begin(const char *campaign_keys)
+{
+	char text[1024];
+	struct pp_error err = { 0 };
+
+	memset(&c, 0, sizeof(c));
+	memset(stands, 0, sizeof(stands));
+	snprintf(text, sizeof(text), "[campaign]\ncriterion = 95/50\n%s[drive x]\nserial = S1\nformat = "
+		"ext4\ndestroy = S1\n[arms]\nmethods = fdatasync, fsync\n", campaign_keys);
+	assert_int_equal(pp_plan_parse(&c.plan, text, "t", &err), 0);
+	c.stand = stands;
+	stands[0].plan = &c.plan.drive[0];
+	strcpy(stands[0].drive.info.serial, "S1");
+	c.evidence.trials = trials;
+	pp_schedule_init(&c);
+}
+
+static char letter(const struct pp_method *method)
+{
+	if (method->control)
+		return method->direct ? 'd' : 'w';
+	return strcmp(method->name, "fdatasync") == 0 ? 'a' : 'b';
+}
+
+static void add_trial(const struct pp_arm_state *arm, enum pp_trial_outcome outcome)
+{
+	const struct pp_plan_arms *a = &c.plan.arms[arm->set];
+	struct pp_trial *t = &trials[c.evidence.trial_count++];
+
+	memset(t, 0, sizeof(*t));
+	strcpy(t->key.serial, "S1");
+	strcpy(t->key.method, arm->method->name);
+	strcpy(t->key.workload, pp_workload_name(a->workload));
+	t->key.lanes = a->lanes;
+	t->key.group = a->group;
+	t->key.record_bytes = a->record_bytes;
+	t->outcome = outcome;
+	t->proven = outcome != PP_TRIAL_VOID;
+	t->exposed = true;
+	strcpy(t->reason, outcome == PP_TRIAL_VOID ? "died before the cut" : "");
+}
+
+static int count(char what)
+{
+	const char *at = line;
+	int n = 0;
+
+	while ((at = strchr(at, what))) {
+		n++;
+		at++;
+	}
+	return n;
+}
+
+/* Runs until nothing is left to do, or the line is full. */
+static void run(outcome_fn *outcome)
+{
+	size_t n = 0;
+
+	memset(line, 0, sizeof(line));
+	while (n < TRIALS && pp_schedule_next(&c)) {
+		char arm = letter(stands[0].now->method);
+
+		add_trial(stands[0].now, outcome(arm, count(arm)));
+		line[n++] = arm;
+	}
+}
+
+static enum pp_trial_outcome as_it_should(char arm, int nth)
+{
+	(void)nth;
+	return arm == 'w' || arm == 'd' ? PP_TRIAL_LOSS : PP_TRIAL_CLEAN;
+}
+
+static enum pp_trial_outcome b_loses_third(char arm, int nth)
+{
+	return arm == 'b' && nth == 2 ? PP_TRIAL_LOSS : as_it_should(arm, nth);
+}
+
+static enum pp_trial_outcome one_direct_in_four(char arm, int nth)
+{
+	return arm == 'd' && nth % 4 ? PP_TRIAL_CLEAN : as_it_should(arm, nth);
+}
+
+static enum pp_trial_outcome direct_keeps(char arm, int nth)
+{
+	return arm == 'd' ? PP_TRIAL_CLEAN : as_it_should(arm, nth);
+}
+
+static enum pp_trial_outcome every_second_void(char arm, int nth)
+{
+	static int k;
+
+	(void)nth;
+	return k++ % 2 ? PP_TRIAL_VOID : as_it_should(arm, nth);
+}
+
+static enum pp_trial_outcome a_stays_open(char arm, int nth)
+{
+	return arm == 'a' ? PP_TRIAL_OPEN : as_it_should(arm, nth);
+}
+
+/* M1.4: controls, all arms round robin, controls again. */
+static void test_order(void **state)
+{
+	size_t i, first, last;
+	int a = 0, b = 0;
+
+	(void)state;
+	begin("controls = 4\ncontrols_end = 1\n");
+	run(as_it_should);
+	first = strcspn(line, "ab");
+	last = strlen(line);
+	while (last && strchr("wd", line[last - 1]))
+		last--;
+	if (strcspn(line, "d") >= first || strcspn(line, "w") >= first || last == strlen(line))
+		fail_msg("M1.4: %s", line);
+	assert_int_equal(strcspn(line + first, "wd"), last - first);
+	for (i = first; i < last; i++) {
+		a += line[i] == 'a';
+		b += line[i] == 'b';
+		if (abs(a - b) > 1)
+			fail_msg("M1.4: not round robin: %s", line);
+	}
+	assert_int_equal(a, 5); /* 95/50 */
+	assert_int_equal(b, 5);
+	assert_int_equal(count('d'), 5);
+}
+
+static void test_cuts(void **state)
+{
+	(void)state;
+	begin("controls = 4\ncontrols_end = 1\n");
+	c.plan.cuts = 2;
+	run(as_it_should);
+	assert_int_equal(count('a'), 2);
+	assert_int_equal(count('b'), 2);
+	assert_true(count('d') >= 2 && count('d') <= 3 && count('w') >= 1 && count('w') <= 3);
+	begin("controls = 0\n");
+	run(as_it_should);
+	assert_string_equal(line, "ababababab");
+}
+
+/* M9.2: an arm ends at its first loss, unless the plan fixed the number. */
+static void test_first_loss(void **state)
+{
+	(void)state;
+	begin("controls = 0\n");
+	run(b_loses_third);
+	assert_int_equal(count('b'), 3);
+	assert_int_equal(count('a'), 5);
+	begin("controls = 0\nstop_at_first_loss = no\n");
+	run(b_loses_third);
+	assert_int_equal(count('b'), 6); /* the loss, and five clean ones */
+}
+
+/* M7.3: a control that loses too seldom is repeated, up to its limit; one that never does is not. */
+static void test_blind_control(void **state)
+{
+	(void)state;
+	begin("controls = 4\ncontrols_end = 0\ncontrols_max = 9\n");
+	run(one_direct_in_four);
+	assert_int_equal(count('d'), 9);
+	assert_int_equal(line[strlen(line) - 1], 'd');
+	begin("controls = 4\ncontrols_end = 0\ncontrols_max = 9\n");
+	run(direct_keeps);
+	assert_int_equal(count('d'), 4);
+	begin("controls = 4\ncontrols_end = 0\ncontrols_max = 9\n");
+	run(as_it_should);
+	assert_int_equal(count('d'), 4);
+}
+
+/* M5.6: void trials count for nothing, open ones do not go on for ever. */
+static void test_void_and_open(void **state)
+{
+	(void)state;
+	begin("controls = 0\n");
+	run(every_second_void);
+	assert_int_equal(stands[0].arm[0].clean, 5);
+	assert_int_equal(stands[0].arm[1].clean, 5);
+	assert_int_equal(stands[0].arm[0].voids + stands[0].arm[1].voids, c.evidence.trial_count - 10);
+	begin("controls = 0\n");
+	run(a_stays_open);
+	assert_int_equal(count('a'), 20); /* 2 n + 10 */
+}
+
+/* M5.6: in a row, for one reason, and since this controller began. */
+static void test_voids_in_row(void **state)
+{
+	struct pp_arm_state *a = &stands[0].arm[0];
+	int i;
+
+	(void)state;
+	begin("controls = 0\n");
+	for (i = 0; i < 3; i++)
+		add_trial(a, PP_TRIAL_VOID);
+	pp_schedule_count(&c);
+	assert_int_equal(a->voids_in_row, 3);
+	strcpy(trials[1].reason, "lived after the off");
+	pp_schedule_count(&c);
+	assert_int_equal(a->voids_in_row, 1);
+	strcpy(trials[1].reason, trials[0].reason);
+	trials[1].outcome = PP_TRIAL_CLEAN;
+	pp_schedule_count(&c);
+	assert_int_equal(a->voids_in_row, 1);
+	trials[1].outcome = PP_TRIAL_VOID;
+	c.own_trials = 3;
+	pp_schedule_count(&c);
+	assert_int_equal(a->voids_in_row, 0);
+	assert_int_equal(a->voids, 3);
+}
+
+/* M6.1: nothing more can be had from a drive that is gone; unexposed trials are not clean. */
+static void test_gone(void **state)
+{
+	(void)state;
+	begin("controls = 0\n");
+	add_trial(&stands[0].arm[0], PP_TRIAL_CLEAN);
+	trials[0].exposed = false;
+	pp_schedule_count(&c);
+	assert_int_equal(stands[0].arm[0].clean, 0);
+	assert_true(pp_schedule_next(&c));
+	stands[0].gone = true;
+	assert_false(pp_schedule_next(&c));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_first_loss),
+		cmocka_unit_test(test_blind_control),
+		cmocka_unit_test(test_void_and_open),
+		cmocka_unit_test(test_voids_in_row),
+		cmocka_unit_test(test_gone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
