@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Goal: what proof, counters, oracle and aftermath say of a trial makes the right outcome, and no
+ * trouble after a proven cut is ever void (M5.3 to M5.6, M6, M8.1). Method: one good trial, from
+ * real ledgers and scans; each row changes some of it.
+ */
+#include "case_world.h"
+#include "verifier/judge.h"
+
+struct row {
+	const char *rule;
+	enum pp_trial_outcome outcome;
+	const char *reason;
+	bool lose;                 /* a record of the target */
+	int rereads;               /* of what looks lost; the first `found` of them find it */
+	int found;
+	enum pp_aftermath after;   /* PENDING stands for SCANNED unless pending is set */
+	bool pending;
+	bool failed, unproven, no_boot, no_ledger, cut_short, no_flush;
+	const char *kind;          /* of the cut; NULL mains */
+	char counters;             /* R rose, N power cycles stayed, 0 none */
+	int last_ack_ms;           /* 0: -10 */
+	const char *method;
+	bool unexposed, lost_acked, kernel_silent;
+};
+
+static const struct row rows[] = {
+	{ .rule = "M8.1 clean", .outcome = PP_TRIAL_CLEAN, .reason = "" },
+	{ .rule = "M8.2 loss", .lose = true, .rereads = 3, .outcome = PP_TRIAL_LOSS, .reason = "",
+		.lost_acked = true },
+	{ .rule = "M4.7 two re-reads do not convict", .lose = true, .rereads = 2,
+		.outcome = PP_TRIAL_OPEN, .reason = "losses were not read again three times",
+		.lost_acked = true },
+	{ .rule = "M4.7 no re-read does not", .lose = true, .outcome = PP_TRIAL_OPEN,
+		.reason = "losses were not read again three times", .lost_acked = true },
+	{ .rule = "M4.7 one that finds it", .lose = true, .rereads = 3, .found = 1,
+		.outcome = PP_TRIAL_OPEN,
+		.reason = "unstable: a re-read found what the first read missed" },
+	{ .rule = "M5 not proven", .unproven = true, .outcome = PP_TRIAL_VOID,
+		.reason = "off was not read back" },
+	{ .rule = "M5.6 not proven, and data is missing", .unproven = true, .lose = true, .rereads = 3,
+		.outcome = PP_TRIAL_VOID, .reason = "off was not read back", .lost_acked = true },
+	{ .rule = "M5.2 a scan, and no boot", .no_boot = true, .outcome = PP_TRIAL_VOID,
+		.reason = "no new boot was seen" },
+	{ .rule = "M5.3 power cycles rose", .counters = 'R', .outcome = PP_TRIAL_CLEAN, .reason = "" },
+	{ .rule = "M5.3 power cycles stayed", .counters = 'N', .outcome = PP_TRIAL_VOID,
+		.reason = "drive kept its power" },
+	{ .rule = "M5.3 they stayed, and data is missing", .counters = 'N', .lose = true, .rereads = 3,
+		.outcome = PP_TRIAL_VOID, .reason = "drive kept its power", .lost_acked = true },
+	{ .rule = "M5.4 DC, no counters", .kind = "dc", .outcome = PP_TRIAL_VOID,
+		.reason = "no proof that a cut of DC reached this drive" },
+	{ .rule = "M5.4 DC, counters rose", .kind = "dc", .counters = 'R', .outcome = PP_TRIAL_CLEAN,
+		.reason = "" },
+	{ .rule = "M5.4 slot, no counters", .kind = "slot", .outcome = PP_TRIAL_VOID,
+		.reason = "no proof that a cut of DC reached this drive" },
+	{ .rule = "M2.3 I/O error", .failed = true, .outcome = PP_TRIAL_VOID, .reason = "I/O error" },
+	{ .rule = "M2.3 acks from before it are judged", .failed = true, .lose = true, .rereads = 3,
+		.outcome = PP_TRIAL_VOID, .reason = "I/O error", .lost_acked = true },
+	{ .rule = "M6.1 gone", .after = PP_AFTER_DEVICE_GONE, .outcome = PP_TRIAL_LOSS, .reason = "",
+		.lost_acked = true },
+	{ .rule = "M6.1 gone after a cut of DC", .kind = "dc", .after = PP_AFTER_DEVICE_GONE,
+		.outcome = PP_TRIAL_LOSS, .reason = "", .lost_acked = true },
+	{ .rule = "M6.3 file system gone", .after = PP_AFTER_FS_GONE, .outcome = PP_TRIAL_LOSS,
+		.reason = "", .lost_acked = true },
+	{ .rule = "M6.1 gone, the cut not proven", .after = PP_AFTER_DEVICE_GONE, .unproven = true,
+		.outcome = PP_TRIAL_VOID, .reason = "off was not read back", .lost_acked = true },
+	{ .rule = "M6.2 not scanned", .pending = true, .outcome = PP_TRIAL_OPEN,
+		.reason = "not scanned" },
+	{ .rule = "M6.2 no boot", .pending = true, .no_boot = true, .outcome = PP_TRIAL_OPEN,
+		.reason = "no-boot" },
+	{ .rule = "M6.3 open", .after = PP_AFTER_OPEN, .outcome = PP_TRIAL_OPEN, .reason = "why" },
+	{ .rule = "no ledger", .no_ledger = true, .outcome = PP_TRIAL_VOID, .reason = "no ledger",
+		.unexposed = true },
+	{ .rule = "a ledger cut short is never clean", .cut_short = true, .outcome = PP_TRIAL_OPEN,
+		.reason = "ledger was cut short: acks may be missing from it", .last_ack_ms = -5 },
+	{ .rule = "M8.1 last ack 50 ms before the last frame", .last_ack_ms = -55,
+		.outcome = PP_TRIAL_CLEAN, .reason = "" },
+	{ .rule = "M8.1 and 51 ms before", .last_ack_ms = -56, .outcome = PP_TRIAL_CLEAN, .reason = "",
+		.unexposed = true },
+	{ .rule = "M8.1 pure FUA, others flushed since", .method = "open_datasync (direct)",
+		.last_ack_ms = -16, .outcome = PP_TRIAL_CLEAN, .reason = "", .unexposed = true },
+	{ .rule = "M8.1 pure FUA, nobody flushed", .method = "open_datasync (direct)",
+		.last_ack_ms = -16, .no_flush = true, .outcome = PP_TRIAL_CLEAN, .reason = "" },
+	{ .rule = "M8.2 the kernel did not ask", .no_flush = true, .lose = true, .rereads = 3,
+		.outcome = PP_TRIAL_LOSS, .reason = "", .lost_acked = true, .kernel_silent = true },
+};
+
+static char folder[] = "/tmp/pp-judge-XXXXXX";
+static char path[64];
+
+static int set_up(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/l", folder);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	return rmdir(folder);
+}
+
+static void build(const struct row *r, struct pp_case *c, struct world *w)
+{
+	struct pp_error err = { 0 };
+	int i;
+
+	memset(c, 0, sizeof(*c));
+	case_world(w, r->lose);
+	case_cut(&c->cut);
+	case_run(&c->run, w);
+	if (r->method)
+		strcpy(c->run.method, r->method);
+	case_ledger(path, w, r->last_ack_ms ? r->last_ack_ms : -10, !r->no_flush);
+	if (r->cut_short)
+		assert_int_equal(truncate(path, (off_t)(64 + 32 * 100 + 7)), 0);
+	assert_int_equal(pp_ledger_load(path, &c->ledger, &err), 0);
+	unlink(path);
+	c->has_ledger = !r->no_ledger;
+	c->run.aftermath = r->pending ? PP_AFTER_PENDING : r->after ? r->after : PP_AFTER_SCANNED;
+	strcpy(c->run.aftermath_reason, "why");
+	c->run.failed = r->failed;
+	c->cut.off_verified = !r->unproven;
+	c->cut.boots = !r->no_boot;
+	if (r->kind)
+		strcpy(c->cut.cut_kind, r->kind);
+	if (r->counters) {
+		c->before.has_power_cycles = c->after.has_power_cycles = true;
+		c->before.power_cycles = 5;
+		c->after.power_cycles = r->counters == 'R' ? 6 : 5;
+	}
+	c->base = w->base;
+	assert_int_equal(world_judge(w), 0);
+	c->scan = w->scan;
+	for (i = 0; i < r->rereads; i++) {
+		if (i == r->rereads - r->found)
+			world_put(w, 0, CASE_LOST);
+		world_reread(w);
+		c->reread[i] = w->reread[i];
+	}
+	c->run.rereads = (uint32_t)r->rereads;
+}
+
+static void test_rows(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *r = &rows[i];
+		struct pp_counter_history history = { .live = false };
+		struct pp_witness witness = { .t_last_ns = 0 };
+		struct pp_error err = { 0 };
+		struct pp_judgement j;
+		struct pp_case *c = malloc(sizeof(*c));
+		struct world w;
+
+		build(r, c, &w);
+		pp_witness_add(&witness, &c->ledger);
+		if (pp_judge_case(c, &witness, &history, &j, &err) != 0)
+			fail_msg("%s: %s", r->rule, err.text);
+		if (j.trial.outcome != r->outcome || strcmp(j.trial.reason, r->reason) != 0 ||
+			j.trial.exposed == r->unexposed || j.trial.lost_acked != r->lost_acked ||
+			j.trial.proven != (r->outcome != PP_TRIAL_VOID) ||
+			(!r->no_ledger && j.trial.kernel_asked == r->kernel_silent && r->kernel_silent))
+			fail_msg("%s: %s '%s', exposed %d '%s', lost_acked %d, proven %d, asked %d", r->rule,
+				pp_trial_outcome_name(j.trial.outcome), j.trial.reason, j.trial.exposed,
+				j.trial.unexposed_reason, j.trial.lost_acked, j.trial.proven,
+				j.trial.kernel_asked);
+		pp_judgement_release(&j);
+		pp_ledger_data_release(&c->ledger);
+		world_release(&w);
+		free(c);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_rows) };
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
