@@ -104,19 +104,37 @@ int pp_evidence_seal(const char *folder, struct pp_error *err)
 	return rc;
 }
 
-/* The first line in which two lists differ, without its hash. */
-static void first_difference(const char *a, const char *b, char *out, size_t bytes)
+/* The name in the line at `at`, as a list has it: "  NAME\n"; "" at the end of the list. */
+static void name_at(const char *at, char *out, size_t bytes)
 {
+	size_t n = strcspn(at, "\n");
+
+	snprintf(out, bytes, "%.*s%s", n > 64 ? (int)(n - 64) : 0, n > 64 ? at + 64 : "",
+		n > 64 && at[n] ? "\n" : "");
+}
+
+/* What happened to the first file in which two lists differ, in words. */
+static void first_difference(const char *kept, const char *now, char *out, size_t bytes)
+{
+	char a[512], b[512];
+	const char *what = "was changed", *name = a;
 	size_t n = 0;
 
-	while (a[n] && a[n] == b[n])
+	while (kept[n] && kept[n] == now[n])
 		n++;
-	while (n && a[n - 1] != '\n')
+	while (n && kept[n - 1] != '\n')
 		n--;
-	a = a[n] ? a + n : b + n;
-	snprintf(out, bytes, "%.*s", (int)strcspn(a, "\n"), a);
-	if (strlen(out) > 66)
-		memmove(out, out + 66, strlen(out + 66) + 1);
+	name_at(kept + n, a, sizeof(a));
+	name_at(now + n, b, sizeof(b));
+	if (b[0] && !strstr(kept, b)) {
+		what = "was added";
+		name = b;
+	} else if (a[0] && !strstr(now, a)) {
+		what = "is missing";
+	}
+	while (*name == ' ')
+		name++;
+	snprintf(out, bytes, "'%.*s' %s", (int)strcspn(name, "\n"), name, what);
 }
 
 int pp_evidence_check_seal(const char *folder, struct pp_error *err)
@@ -135,8 +153,8 @@ int pp_evidence_check_seal(const char *folder, struct pp_error *err)
 		memcmp(kept.data, now.data, now.bytes) != 0))) {
 		first_difference(kept.data ? kept.data : "", now.data ? now.data : "", where,
 			sizeof(where));
-		rc = pp_fail(err, PP_ERR_EVIDENCE, "'%s' was changed since it was sealed: '%s' differs "
-			"from " SUMS, folder, where);
+		rc = pp_fail(err, PP_ERR_EVIDENCE, "'%s' is not as it was sealed in " SUMS ": %s", folder,
+			where);
 	}
 	pp_buf_release(&kept);
 	pp_buf_release(&now);
