@@ -6,6 +6,7 @@
 #ifndef PP_LAB_DRIVE_PARTS_H
 #define PP_LAB_DRIVE_PARTS_H
 
+#include "draw.h"
 #include "drive_model.h"
 
 /* Slot numbers are kept plus one, so that zeroed memory reads "none". */
@@ -52,21 +53,6 @@ struct pp_sim_drive {
 	uint32_t undo_end, undo_count;
 	uint64_t epoch_bytes;    /* written since the mapping table was saved */
 };
-
-/* splitmix64 (Steele, Lea, Flood 2014): any seed is a good one, also 0, 1, 2. */
-static inline uint64_t draw(uint64_t *state)
-{
-	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
-static inline uint64_t below(uint64_t *state, uint64_t limit)
-{
-	return (uint64_t)((unsigned __int128)draw(state) * limit >> 64);
-}
 
 /* Keeps what a sector holds, before it is written over. */
 int pp_drive_remember(struct pp_sim_drive *d, uint64_t sector);
