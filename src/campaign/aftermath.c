@@ -345,6 +345,7 @@ static void take_base(struct pp_campaign *c, struct pp_stand *s)
 		s->needs_build |= taken + area->layout.slots / 2 > area->layout.slots;
 	}
 	pp_text_copy(area->base, sizeof(area->base), relative);
+	s->last_cut = c->cut.number;
 	pp_scan_free(scan);
 }
 

@@ -264,6 +264,9 @@ static int save_facts(struct pp_campaign *c, struct pp_error *err)
 	pp_text_copy(f->note, sizeof(f->note), c->plan.note);
 	f->criterion = c->plan.criterion;
 	f->unproven_wiring = c->plan.unproven;
+	f->stop_known = true;
+	f->stop_at_first_loss = c->plan.stop_at_first_loss;
+	f->cuts_fixed = c->plan.cuts;
 	if (plan_arms(c, f, err) != 0)
 		return -1;
 	return pp_campaign_facts_save(f, c->folder, err);
@@ -314,11 +317,17 @@ static bool stopped(const struct pp_campaign *c)
 
 static int go_on(struct pp_campaign *c, struct pp_error *err)
 {
+	bool late;
+
 	while (!c->pause[0] && !stopped(c)) {
 		pp_schedule_count(c);
 		check_voids(c);
 		if (c->pause[0] || !pp_schedule_next(c))
 			return 0;
+		if (pp_late_check(c, &late, err) != 0)
+			return -1;
+		if (late)
+			continue;
 		if (pp_setup_build(c, err) != 0 || pp_cut_run(c, err) != 0)
 			return -1;
 		c->resuming = false;
@@ -342,36 +351,9 @@ static int run_all(struct pp_campaign *c, struct pp_error *err)
 /* ---- the end ----------------------------------------------------------------------------------- */
 
 /*
- * Judged anew from the folder, as `judge` will: a run that was abandoned, or that nobody could scan
- * yet, is in the files alone.
+ * What there is stands sealed, however the campaign ended. It is judged anew from the folder, as
+ * `judge` will: a run that was abandoned, or that nobody could scan yet, is in the files alone.
  */
-static int write_result(struct pp_campaign *c, struct pp_error *err)
-{
-	struct pp_report_input in;
-	struct pp_evidence evidence;
-	struct pp_verdict verdict;
-	struct pp_buf json;
-	char path[4608];
-	int rc;
-
-	if (pp_evidence_load(&evidence, c->folder, true, err) != 0)
-		return -1;
-	pp_buf_init(&json, 64U << 20);
-	rc = pp_evidence_verdict(&evidence, NULL, 0, &verdict, err);
-	in = (struct pp_report_input){ .verdict = &verdict, .speed = evidence.speed,
-		.speed_count = evidence.speed_count };
-	if (rc == 0)
-		rc = pp_report_json(&in, &json, err);
-	pp_text_format(path, sizeof(path), "%s/campaign.json", c->folder);
-	if (rc == 0)
-		rc = pp_file_write(path, json.data, json.bytes, 0644, err);
-	pp_verdict_release(&verdict);
-	pp_evidence_release(&evidence);
-	pp_buf_release(&json);
-	return rc;
-}
-
-/* What there is stands sealed, however the campaign ended. */
 static int seal(struct pp_campaign *c, struct pp_error *err)
 {
 	struct stat st;
@@ -381,7 +363,7 @@ static int seal(struct pp_campaign *c, struct pp_error *err)
 	if (stat(path, &st) != 0)
 		return 0; /* it never came to a campaign */
 	if (pp_speed_save(c->evidence.speed, c->evidence.speed_count, c->folder, err) != 0 ||
-		write_result(c, err) != 0)
+		pp_evidence_write_result(c->folder, err) != 0)
 		return -1;
 	return pp_evidence_seal(c->folder, err);
 }

@@ -46,6 +46,7 @@ struct pp_stand {
 	struct pp_area area[PP_PLAN_ARMS_MAX];
 	struct pp_arm_state arm[PP_ARMS_A_DRIVE];
 	uint32_t arms;
+	uint32_t last_cut;        /* whose scan is the base of the next run; 0: a set-up's */
 	/* the cut in work */
 	struct pp_arm_state *now; /* NULL: this drive sits it out */
 	struct pp_run_facts run;
@@ -133,6 +134,8 @@ int pp_cut_path(const struct pp_campaign *c, const struct pp_stand *s, const cha
 int pp_aftermath(struct pp_campaign *c, enum pp_back back, struct pp_error *err);
 int pp_counters_save(struct pp_campaign *c, struct pp_stand *s, const char *name,
 	struct pp_error *err);
+/* M2.8: what is damaged or gone before a run belongs to the trial before; found: plan anew. */
+int pp_late_check(struct pp_campaign *c, bool *found, struct pp_error *err);
 int pp_resume(struct pp_campaign *c, struct pp_error *err);
 
 #endif

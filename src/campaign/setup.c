@@ -524,6 +524,7 @@ static int build_and_cycle(struct pp_campaign *c, bool *whole, struct pp_error *
 		rc = scan_bases(c, &c->stand[i], err);
 		if (rc < 0)
 			return -1;
+		c->stand[i].last_cut = 0;
 		if (rc == 1)
 			c->stand[i].needs_build = false;
 		else

@@ -18,7 +18,8 @@
  * io-error-after. At a power loss: ups (nothing happens), same-boot, orderly, keeps-power. At a
  * boot: no-boot, boot-ms, late-rst, uptime-large, policy. After a cut: drive-gone, drive-changed,
  * unreadable, fs-damaged, fs-unavailable (each also with .SERIAL, for one drive alone), scan-drops,
- * unstable, check-damaged, foreign-run (a slot of a run that nobody knows). At a set-up: base-broken. hold-ORDER keeps an order waiting, hold-reread
+ * unstable, check-damaged, foreign-run (a slot of a run that nobody knows). Before the next run:
+ * late-gone, late-damaged. At a set-up: base-broken. hold-ORDER keeps an order waiting, hold-reread
  * the scan with ranges, for as long as the flag is there.
  * Of the switch: pdu-lies (says ok, does nothing), pdu-false-off (reads off, is on), pdu-pending,
  * hold-off (after it has switched), hold-on (before it does).
@@ -48,6 +49,7 @@ static struct machine {
 	char boot_id[40];
 	int64_t t_boot_ns, t_ready_ns, t_beat_ns;
 	uint32_t cuts;               /* power losses during a run */
+	uint32_t checks;             /* of file systems since the last of them */
 	bool silent, policy_changed, unstable_told, on_battery;
 	int64_t t_step_ns;
 	struct pp_client *client;
@@ -214,6 +216,8 @@ static void lose_power(void)
 		return;
 	}
 	m.cuts += was_run;
+	if (was_run)
+		m.checks = 0;
 	bury_client();
 	for (i = 0; i < m.drives; i++) {
 		struct fake_drive *d = &m.drive[i];
@@ -346,6 +350,8 @@ static enum pp_target_state trouble(const struct fake_drive *d)
 	};
 	size_t i;
 
+	if (m.checks && flag("late-gone") >= 0)
+		return PP_TARGET_DRIVE_GONE;
 	for (i = 0; m.cuts && i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(name, sizeof(name), "%s.%s", rows[i].flag, d->serial);
 		if (take(rows[i].flag) || take(name))
@@ -640,10 +646,13 @@ static int answer(uint32_t id, struct pp_order *o, struct pp_buf *kv, struct pp_
 	case PP_ORDER_FORMAT: answer_format(d, o, kv); return 0;
 	case PP_ORDER_PROVE: answer_prove(d, o, kv); return 0;
 	case PP_ORDER_CHECK:
-		if (m.cuts && take("check-damaged"))
+		if (m.checks && flag("late-gone") >= 0)
+			return pp_fail(err, PP_ERR_PEER, "no such drive");
+		if ((m.cuts && take("check-damaged")) || (m.checks && take("late-damaged")))
 			checked.check.result = PP_CHECK_DAMAGED;
 		snprintf(checked.check.text, sizeof(checked.check.text), "fake");
 		pp_checked_put(kv, &checked);
+		m.checks += m.cuts != 0;
 		return 0;
 	case PP_ORDER_PREWRITE: return answer_prewrite(d, o, kv, err);
 	case PP_ORDER_RUN: return answer_run(d, o, kv, err);

@@ -193,6 +193,22 @@ def base_not_whole():
         check("nothing was cut", not rig.cuts())
 
 
+def late():
+    """M2.8: what is damaged or gone before the next run belongs to the trial before it."""
+    with Rig(HONEST, ["late-damaged=1"]) as rig:
+        c = rig.run("--cuts", "2")
+        flags = [t["fs_damaged"] for t in rig.trials()]
+        check(f"{flags}\n{c.err}", flags == [True, False] and "belongs to cut 1" in c.err)
+        check("built anew", rig.load("cuts", "0002", "FAKE1", "run.json")["base"].startswith("setups/"))
+        check("same", rig.check_same_judgement() == 2)
+    with Rig(HONEST, ["late-gone"]) as rig:
+        c = rig.run("--cuts", "2")
+        t = rig.trials()
+        check(c.err, [x["outcome"] for x in t] == ["loss"] and c.process.returncode == 1)
+        check(c.err, t[0]["lost_by_class"] == {"device-gone": t[0]["records_acked"]})
+        check("same", rig.check_same_judgement() == 1)
+
+
 def policy():
     """M1.5: read back before the run and after the boot; a change is told and kept."""
     with Rig(HONEST, ["policy"]) as rig:
@@ -243,7 +259,7 @@ TESTS = [("M7, M8.3 an honest drive is SAFE", honest_is_safe),
 TESTS += [(row[0], lambda row=row: one_cut(row)) for row in ONE_CUT]
 TESTS += [(f.__doc__.split(":")[0] + " " + f.__name__, f) for f in (
     lost_classes, void_blocks_safe, orderly_shutdown, no_boot, scan_drops, three_voids, two_drives,
-    base_not_whole, policy, confirm_boot)]
+    base_not_whole, late, policy, confirm_boot)]
 
 if __name__ == "__main__":
     run_all(TESTS, workers=10)
