@@ -54,6 +54,11 @@ int pp_campaign_facts_save(const struct pp_campaign_facts *facts, const char *fo
 			json_string((const char *)facts + texts[i].at));
 	json_object_set_new(o, "criterion", json_string(facts->criterion.text));
 	json_object_set_new(o, "unproven_wiring", json_boolean(facts->unproven_wiring));
+	if (facts->stop_known) {
+		json_object_set_new(o, "stop_at_first_loss",
+			json_boolean(facts->stop_at_first_loss));
+		json_object_set_new(o, "cuts_fixed", json_integer(facts->cuts_fixed));
+	}
 	for (i = 0; i < facts->planned_count; i++)
 		json_array_append_new(list, planned_json(&facts->planned[i]));
 	json_object_set_new(o, "planned", list);
@@ -112,6 +117,11 @@ static int get_all(struct pp_json_in *in, struct pp_campaign_facts *facts)
 		pp_json_str(in, texts[i].key, (char *)facts + texts[i].at, texts[i].bytes);
 	pp_json_str(in, "criterion", criterion, sizeof(criterion));
 	facts->unproven_wiring = pp_json_bool(in, "unproven_wiring");
+	facts->stop_known = json_object_get(in->object, "stop_at_first_loss") != NULL;
+	if (facts->stop_known) {
+		facts->stop_at_first_loss = pp_json_bool(in, "stop_at_first_loss");
+		facts->cuts_fixed = (uint32_t)pp_json_int(in, "cuts_fixed", 0, 1000000);
+	}
 	planned = pp_json_array(in, "planned", 65536);
 	serials = pp_json_array(in, "cache_protected", 64);
 	if (!in->ok)

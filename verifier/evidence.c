@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "json.h"
+#include "src/core/file.h"
 #include "src/core/text.h"
 
 #define TRIALS_MAX 1000000
@@ -77,29 +78,6 @@ static int drives_of(const char *path, char (*names)[256], size_t max, struct pp
 	return count;
 }
 
-static void read_resolution(const struct loader *l, uint32_t cut, const char *name,
-	struct pp_run_facts *run)
-{
-	char path[4608], who[128] = "", cause[200] = "";
-	struct pp_json_in in = { .where = path, .ok = true };
-	struct pp_error ignored;
-	struct stat st;
-	json_t *o;
-
-	pp_text_format(path, sizeof(path), "%s/resolutions/%04u-%s.json", l->out->folder, cut, name);
-	if (stat(path, &st) != 0)
-		return;
-	in.err = &ignored;
-	o = pp_json_load(path, &ignored);
-	in.object = o;
-	pp_json_str(&in, "who", who, sizeof(who));
-	pp_json_str(&in, "cause", cause, sizeof(cause));
-	if (o && in.ok && cause[0])
-		snprintf(run->resolution, sizeof(run->resolution), "%.190s (%.50s)", cause,
-			who[0] ? who : "unsigned");
-	json_decref(o);
-}
-
 static int judge_one(struct loader *l, struct pp_case *c, const char *name,
 	const struct pp_witness *witness)
 {
@@ -111,7 +89,8 @@ static int judge_one(struct loader *l, struct pp_case *c, const char *name,
 
 	if (!history)
 		return -1;
-	read_resolution(l, c->cut.number, name, &c->run);
+	if (pp_resolution_load(l->out->folder, c->cut.number, name, &c->run, l->err) != 0)
+		return -1;
 	if (pp_judge_case(c, witness, history, &j, l->err) != 0)
 		return -1;
 	pp_text_format(path, sizeof(path), "%s/judgement.json", c->path);
@@ -419,28 +398,28 @@ int pp_evidence_verdict(const struct pp_evidence *evidence, const struct pp_evid
 	return rc;
 }
 
-int pp_resolution_save(const char *folder, uint32_t cut, const char *serial, const char *cause,
-	const char *who, struct pp_error *err)
+int pp_evidence_write_result(const char *folder, struct pp_error *err)
 {
+	struct pp_report_input in;
+	struct pp_evidence evidence;
+	struct pp_verdict verdict;
+	struct pp_buf json;
 	char path[4608];
-	struct stat st;
-	json_t *o;
+	int rc;
 
-	if (strchr(serial, '/') || !cause[0] || strlen(cause) >= 200)
-		return pp_fail(err, PP_ERR_USAGE, "a resolution names a drive's folder and a cause of at "
-			"most 199 characters");
-	pp_text_format(path, sizeof(path), "%.4000s/cuts/%04u/%.200s/run.json", folder, cut, serial);
-	if (stat(path, &st) != 0)
-		return pp_fail_os(err, errno, "no trial of drive '%s' in cut %u: '%s'", serial, cut, path);
-	pp_text_format(path, sizeof(path), "%.4000s/resolutions", folder);
-	if (mkdir(path, 0755) != 0 && errno != EEXIST)
-		return pp_fail_os(err, errno, "cannot make folder '%s'", path);
-	pp_text_format(path, sizeof(path), "%.4000s/resolutions/%04u-%.200s.json", folder, cut, serial);
-	o = json_object();
-	json_object_set_new(o, "format", json_integer(1));
-	json_object_set_new(o, "cut", json_integer(cut));
-	json_object_set_new(o, "serial", json_string(serial));
-	json_object_set_new(o, "cause", json_string(cause));
-	json_object_set_new(o, "who", json_string(who));
-	return pp_json_save(o, path, err);
+	if (pp_evidence_load(&evidence, folder, true, err) != 0)
+		return -1;
+	pp_buf_init(&json, 64U << 20);
+	rc = pp_evidence_verdict(&evidence, NULL, 0, &verdict, err);
+	in = (struct pp_report_input){ .verdict = &verdict, .speed = evidence.speed,
+		.speed_count = evidence.speed_count };
+	if (rc == 0)
+		rc = pp_report_json(&in, &json, err);
+	pp_text_format(path, sizeof(path), "%s/campaign.json", folder);
+	if (rc == 0)
+		rc = pp_file_write(path, json.data, json.bytes, 0644, err);
+	pp_verdict_release(&verdict);
+	pp_evidence_release(&evidence);
+	pp_buf_release(&json);
+	return rc;
 }

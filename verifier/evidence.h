@@ -35,6 +35,9 @@ struct pp_campaign_facts {
 	char (*protected_serial)[PP_TEXT_SHORT];
 	size_t protected_count;
 	bool unproven_wiring;
+	/* M9.2: how the number of cuts was chosen; evidence of older versions does not say. */
+	bool stop_known, stop_at_first_loss;
+	uint32_t cuts_fixed;              /* trials of each arm, fixed before; 0: as the criterion needs */
 };
 int pp_campaign_facts_save(const struct pp_campaign_facts *facts, const char *folder,
 	struct pp_error *err);
@@ -91,8 +94,24 @@ int pp_evidence_verdict(const struct pp_evidence *evidence, const struct pp_evid
 int pp_evidence_seal(const char *folder, struct pp_error *err);
 int pp_evidence_check_seal(const char *folder, struct pp_error *err);
 
-/* M6.5: writes resolutions/NNNN-SERIAL.json; the trial must exist. */
-int pp_resolution_save(const char *folder, uint32_t cut, const char *serial, const char *cause,
-	const char *who, struct pp_error *err);
+/* Judges the folder anew; writes judgement.json of each trial, and campaign.json. Seal it after. */
+int pp_evidence_write_result(const char *folder, struct pp_error *err);
+
+/*
+ * M6.5: writes resolutions/NNNN-SERIAL.json, judges anew, and seals. serial_folder is the trial's
+ * folder beneath cuts/NNNN. Refused, with nothing written: a trial that is not there, one that no
+ * resolution can clear (pp_trial_not_clearable), one that has a resolution already, and a cause that
+ * is blank, longer than 199 bytes or not UTF-8.
+ */
+struct pp_resolution {
+	const char *cause, *who;
+	bool swapped; /* the drive was taken out, or exchanged, by a person */
+};
+int pp_resolution_save(const char *folder, uint32_t cut, const char *serial_folder,
+	const struct pp_resolution *resolution, struct pp_error *err);
+
+/* Fills run's resolution where there is one; one that is damaged or another trial's is an error. */
+int pp_resolution_load(const char *folder, uint32_t cut, const char *serial_folder,
+	struct pp_run_facts *run, struct pp_error *err);
 
 #endif

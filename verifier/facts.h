@@ -84,7 +84,8 @@ struct pp_run_facts {
 	char fs_damaged_text[256];
 	uint32_t rereads;               /* reread-1.bin ... exist */
 	bool reread_other_boot;         /* the last of them was made after another boot */
-	char resolution[256];           /* M6.5 */
+	char resolution[256];           /* M6.5; of resolutions/, whatever run.json says */
+	bool swapped;                   /* it records that the drive was taken out (M6.1) */
 };
 
 /* Both write the whole file at once (pp_file_write). */

@@ -76,6 +76,24 @@ static int64_t exposure_limit(const struct pp_ledger_data *ledger)
 	return limit;
 }
 
+/*
+ * The effective exposure: how many records the drive had confirmed so lately that its cache may
+ * still have held them. A cut of an idle machine proves nothing, however many records it wrote.
+ */
+static void count_within(const struct pp_ledger_data *ledger, int64_t t_last_ns,
+	uint64_t within[PP_WITHIN])
+{
+	size_t i, k;
+
+	for (i = 0; i < ledger->count; i++) {
+		const struct pp_ledger_entry *e = &ledger->entries[i];
+
+		for (k = 0; k < PP_WITHIN && e->type == PP_LEDGER_ACK; k++)
+			if (e->t_ns >= t_last_ns - pp_within_ms[k] * MS_NS)
+				within[k] += e->b - e->a + 1;
+	}
+}
+
 static void judge_exposure(const struct pp_case *c, const struct pp_method *method,
 	const struct pp_witness *w, struct pp_judgement *j)
 {
@@ -86,6 +104,7 @@ static void judge_exposure(const struct pp_case *c, const struct pp_method *meth
 	j->t_last_ns = w->t_last_ns;
 	j->t_last_ack_ns = t_ack == PP_LEDGER_NEVER ? 0 : t_ack;
 	j->exposure_limit_ns = exposure_limit(&c->ledger);
+	count_within(&c->ledger, w->t_last_ns, t->acked_within);
 	if (t_ack == PP_LEDGER_NEVER)
 		pp_text_copy(t->unexposed_reason, sizeof(t->unexposed_reason), "nothing was acked");
 	else if (w->t_last_ns - t_ack > j->exposure_limit_ns)
@@ -245,6 +264,7 @@ int pp_judge_case(const struct pp_case *c, const struct pp_witness *witness,
 	t->fs_damaged = c->run.fs_damaged;
 	t->policy_lost = c->run.policy_after[0] && strcmp(c->run.policy, c->run.policy_after) != 0;
 	pp_text_copy(t->resolution, sizeof(t->resolution), c->run.resolution);
+	t->swapped = c->run.swapped;
 	pp_cut_prove(&c->cut, witness, &out->proof);
 	judge_counters(c, history, out);
 	if (!c->has_ledger) {

@@ -58,6 +58,19 @@ static json_t *unknown_runs_of(const struct pp_oracle_result *oracle)
 	return list;
 }
 
+static json_t *within_of(const struct pp_trial *trial)
+{
+	json_t *object = json_object();
+	char key[16];
+	int i;
+
+	for (i = 0; i < PP_WITHIN; i++) {
+		snprintf(key, sizeof(key), "%u", pp_within_ms[i]);
+		json_object_set_new(object, key, json_integer((int64_t)trial->acked_within[i]));
+	}
+	return object;
+}
+
 static void put_trial(json_t *o, const struct pp_trial *t)
 {
 	json_object_set_new(o, "cut", json_integer(t->cut));
@@ -66,10 +79,13 @@ static void put_trial(json_t *o, const struct pp_trial *t)
 	json_object_set_new(o, "workload", json_string(t->key.workload));
 	json_object_set_new(o, "outcome", json_string(pp_trial_outcome_name(t->outcome)));
 	json_object_set_new(o, "reason", json_string(t->reason));
+	json_object_set_new(o, "resolution", json_string(t->resolution));
+	json_object_set_new(o, "swapped", json_boolean(t->swapped));
 	json_object_set_new(o, "proven", json_boolean(t->proven));
 	json_object_set_new(o, "exposed", json_boolean(t->exposed));
 	json_object_set_new(o, "unexposed_reason", json_string(t->unexposed_reason));
 	json_object_set_new(o, "records_acked", json_integer((int64_t)t->records_acked));
+	json_object_set_new(o, "records_acked_within_ms", within_of(t));
 	json_object_set_new(o, "records_lost", json_integer((int64_t)t->records_lost));
 	json_object_set_new(o, "lost_by_class", classes_of(t));
 	json_object_set_new(o, "lost_age_ns_min", json_integer(t->lost_age_ns_min));

@@ -141,6 +141,23 @@ static json_t *value_reasons(const struct report_row *row)
 	return list;
 }
 
+static json_t *value_within(const struct report_row *row)
+{
+	json_t *object = json_object();
+	char key[16];
+	size_t i;
+
+	for (i = 0; object && i < PP_WITHIN; i++) {
+		snprintf(key, sizeof(key), "%u", pp_within_ms[i]);
+		if (json_object_set_new(object, key,
+			json_integer((json_int_t)row->arm->acked_within[i])) != 0) {
+			json_decref(object);
+			return NULL;
+		}
+	}
+	return object;
+}
+
 static json_t *value_classes(const struct report_row *row)
 {
 	json_t *classes = json_object();
@@ -246,6 +263,7 @@ const struct report_field pp_report_fields[] = {
 	{ "cuts_collateral", NULL, 0, value_collateral, NULL },
 	{ "control_lost", NULL, 0, value_control_lost, NULL },
 	{ "control_cuts", NULL, 0, value_control_cuts, NULL },
+	{ "records_acked_within_ms", NULL, 0, value_within, NULL },
 };
 const size_t pp_report_field_count = sizeof(pp_report_fields) / sizeof(pp_report_fields[0]);
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+const uint32_t pp_within_ms[PP_WITHIN] = { 10, 100, 1000 };
+
 const char *pp_loss_class_name(enum pp_loss_class class)
 {
 	static const char *const names[PP_LOSS_CLASSES] = {

@@ -15,6 +15,7 @@
 
 #define PP_TEXT_SHORT 96
 #define PP_AGES_MAX   4
+#define PP_WITHIN     3  /* the last 10, 100, 1000 ms before the end */
 #define PP_TEAR_UNITS 12 /* 512 bytes << 0 ... 11: up to 1 MiB (M4.8) */
 
 /* Classes of loss (M4.4); the order is that of reports. */
@@ -32,6 +33,9 @@ enum pp_trial_outcome {
 	PP_TRIAL_OPEN,  /* proven, but the aftermath could not be settled (M6) */
 };
 const char *pp_trial_outcome_name(enum pp_trial_outcome outcome);
+
+/* The times before the end over which the effective exposure is counted: 10, 100, 1000. */
+extern const uint32_t pp_within_ms[PP_WITHIN];
 
 /* Everything that must be equal for trials to be pooled (M1.3). */
 struct pp_arm_key {
@@ -54,6 +58,7 @@ struct pp_trial {
 	enum pp_trial_outcome outcome;
 	char reason[256];                /* of void and open: "died before the cut", ... */
 	char resolution[256];            /* what a person wrote to clear an open or void trial (M6.5) */
+	bool swapped;                    /* it records that the drive was taken out (M6.1) */
 	bool proven;                     /* M5: the machine lost power */
 	bool exposed;                    /* M8.1 */
 	char unexposed_reason[PP_TEXT_SHORT]; /* "foreign flushes", "last ack too old", ... */
@@ -61,6 +66,7 @@ struct pp_trial {
 	bool fs_damaged, unserializable; /* flags of M6.3, M4.4 */
 	bool policy_lost;                /* the cache policy did not survive power-up (M1.5) */
 	bool lost_acked;                 /* also set in a void trial: acked data is missing (M5.6) */
+	uint64_t acked_within[PP_WITHIN]; /* records acked so shortly before the machine's last frame */
 	uint64_t records_acked;          /* D over all lanes: durable by the writer's own word */
 	uint64_t records_lost;
 	uint64_t lost[PP_LOSS_CLASSES];  /* records by class */

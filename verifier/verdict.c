@@ -56,6 +56,8 @@ static bool swap_undoes(const struct pp_trial *trial)
 {
 	size_t i;
 
+	if (!trial->swapped)
+		return false;
 	for (i = 0; i < PP_LOSS_CLASSES; i++)
 		if (i != PP_LOSS_DEVICE_GONE && trial->lost[i])
 			return false;
@@ -91,6 +93,29 @@ enum standing pp_trial_standing(const struct pp_trial *trial)
 	}
 	/* Open, an outcome that does not exist, or a "clean" trial that lists what it lost. */
 	return cleared ? STANDS_CLEARED : STANDS_OPEN;
+}
+
+const char *pp_trial_not_clearable(const struct pp_trial *trial, bool swapped)
+{
+	struct pp_trial bare = *trial;
+	enum standing before;
+
+	bare.resolution[0] = '\0';
+	bare.swapped = false;
+	before = pp_trial_standing(&bare);
+	bare.resolution[0] = 'x';
+	bare.swapped = true;
+	if (pp_trial_standing(&bare) != STANDS_CLEARED) {
+		if (before == STANDS_LOSS)
+			return "a loss that was confirmed stands, whatever its cause is said to be";
+		return before == STANDS_VOID ? "it is void and misses nothing that was acked: it counts "
+			"for nothing already" : "it is settled: nothing about it is open";
+	}
+	if (before == STANDS_LOSS && !swapped)
+		return "the drive was gone: only a swap that a person records undoes that (--swapped)";
+	if (before != STANDS_LOSS && swapped)
+		return "the drive was not found gone, so a swap explains nothing";
+	return NULL;
 }
 
 bool pp_standing_counts(enum standing standing)
@@ -227,6 +252,7 @@ static void count_trial(struct arm_work *work, const struct pp_trial *trial)
 {
 	struct pp_verdict_arm *arm = work->arm;
 	enum standing standing = pp_trial_standing(trial);
+	size_t i;
 
 	switch (standing) {
 	case STANDS_CLEAN:
@@ -262,6 +288,8 @@ static void count_trial(struct arm_work *work, const struct pp_trial *trial)
 	work->proven++;
 	work->noise_losses += trial->proven && trial->noise_lost;
 	arm->records_acked += trial->records_acked;
+	for (i = 0; i < PP_WITHIN; i++)
+		arm->acked_within[i] += trial->acked_within[i];
 	arm->via_flush |= trial->via_flush;
 	work->rests_on |= trial->via_flush ? RESTS_ON_FLUSH : RESTS_ON_FUA;
 }

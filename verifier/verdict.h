@@ -80,6 +80,7 @@ struct pp_verdict_arm {
 	uint32_t cuts_void_missing;  /* of cuts_void: acked data is missing and nobody said why */
 	uint32_t cuts_foreign;       /* unexposed because others flushed, M8.4 */
 	uint64_t records_acked;      /* of all but void trials */
+	uint64_t acked_within[PP_WITHIN]; /* the same, shortly before the end (pp_within_ms) */
 	uint64_t records_lost;       /* of loss trials, with their classes and ages */
 	uint64_t lost[PP_LOSS_CLASSES];
 	int64_t lost_age_ns_min, lost_age_ns_max; /* -1 where none has an age */
@@ -112,6 +113,12 @@ void pp_verdict_release(struct pp_verdict *verdict);
  * every required one is SAFE, else 2.
  */
 int pp_verdict_exit(const struct pp_verdict *verdict);
+
+/*
+ * M6.5: NULL where a person's resolution would clear this trial: it is open, or void with acked data
+ * missing, or the drive was gone and a swap is recorded. Else why none can, as a static text.
+ */
+const char *pp_trial_not_clearable(const struct pp_trial *trial, bool swapped);
 
 /*
  * M7.2: whether `direct` with this key stands for the drive's cache, or only for RAM. File systems

@@ -14,7 +14,8 @@
 #include "show.h"
 #include "src/core/text.h"
 
-enum { OPT_JSON = 256, OPT_CSV, OPT_EARLIER, OPT_NO_SEAL, OPT_RESOLVE, OPT_CAUSE, OPT_WHO, OPT_HELP };
+enum { OPT_JSON = 256, OPT_CSV, OPT_EARLIER, OPT_NO_SEAL, OPT_RESOLVE, OPT_CAUSE, OPT_WHO, OPT_SWAPPED,
+	OPT_HELP };
 
 static const struct {
 	struct option option;
@@ -30,6 +31,8 @@ static const struct {
 	{ { "resolve", required_argument, NULL, OPT_RESOLVE }, "CUT:DRIVE",
 		"clear an open trial, or a void one that misses acked data; needs --cause", 1, 0 },
 	{ { "cause", required_argument, NULL, OPT_CAUSE }, "TEXT", "what was found to be the cause", 1, 0 },
+	{ { "swapped", no_argument, NULL, OPT_SWAPPED }, NULL,
+		"the drive that was gone had been taken out, or exchanged, by a person", 1, 0 },
 	{ { "who", required_argument, NULL, OPT_WHO }, "NAME", "who says so (default: $USER)", 1, 0 },
 	{ { "help", no_argument, NULL, OPT_HELP }, NULL, "print this, exit", 1, 1 },
 };
@@ -43,6 +46,7 @@ struct options {
 	size_t earlier_count;
 	bool unsealed;
 	const char *resolve, *cause, *who;
+	bool swapped;
 };
 
 static int help(const char *name, int judge)
@@ -88,6 +92,7 @@ static int parse(struct options *o, int argc, char **argv, int judge)
 		case OPT_RESOLVE: o->resolve = optarg; break;
 		case OPT_CAUSE: o->cause = optarg; break;
 		case OPT_WHO: o->who = optarg; break;
+		case OPT_SWAPPED: o->swapped = true; break;
 		case OPT_HELP: return help(o->name, judge);
 		case OPT_EARLIER:
 			if (o->earlier_count == EARLIER_MAX)
@@ -100,20 +105,31 @@ static int parse(struct options *o, int argc, char **argv, int judge)
 	return optind == argc ? usage(o->name, "names no evidence folder") : -1;
 }
 
+/* M6.5. What does not fit its seal must not get a new one that fits. */
 static int resolve(const struct options *o, const char *folder)
 {
-	const char *who = o->who ? o->who : getenv("USER");
+	struct pp_resolution resolution = { .cause = o->cause, .who = o->who ? o->who : getenv("USER"),
+		.swapped = o->swapped };
 	struct pp_error err;
 	char *end;
 	unsigned long cut = strtoul(o->resolve, &end, 10);
 
-	if (*end != ':' || !end[1] || cut == 0 || cut > 999999 || !o->cause)
+	if (o->resolve[0] < '0' || o->resolve[0] > '9' || *end != ':' || !end[1] || cut == 0 ||
+		cut > 999999 || !o->cause)
 		return usage(o->name, "--resolve takes CUT:DRIVE and needs --cause TEXT");
-	if (pp_resolution_save(folder, (uint32_t)cut, end + 1, o->cause, who ? who : "unknown",
-		&err) != 0 || pp_evidence_seal(folder, &err) != 0) {
+	if (!resolution.who)
+		resolution.who = "unknown";
+	if (pp_evidence_check_seal(folder, &err) != 0) {
+		fprintf(stderr, "plugpull %s: %s; nothing is resolved in evidence that does not fit its "
+			"seal\n", o->name, err.text);
+		return 2;
+	}
+	if (pp_resolution_save(folder, (uint32_t)cut, end + 1, &resolution, &err) != 0) {
 		fprintf(stderr, "plugpull %s: %s\n", o->name, err.text);
 		return 2;
 	}
+	fprintf(stderr, "plugpull %s: cut %lu of drive '%s' is cleared: %s (%s); judged and sealed "
+		"anew\n", o->name, cut, end + 1, o->cause, resolution.who);
 	return -1;
 }
 
@@ -145,6 +161,8 @@ int pp_cmd_judge(int argc, char **argv)
 		return status;
 	if (optind + 1 != argc)
 		return usage("judge", "takes one evidence folder; --earlier names others");
+	if (!o.resolve && (o.cause || o.who || o.swapped))
+		return usage("judge", "--cause, --who and --swapped go with --resolve");
 	if (o.resolve) {
 		status = resolve(&o, argv[optind]);
 		if (status >= 0)

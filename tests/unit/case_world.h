@@ -48,6 +48,7 @@ static inline void case_run(struct pp_run_facts *run, const struct world *w)
 	strcpy(run->method, "fdatasync");
 	strcpy(run->fs, "ext4");
 	strcpy(run->policy, "write back, fua");
+	strcpy(run->policy_wanted, run->policy);
 	strcpy(run->transport, "nvme");
 	strcpy(run->base, "setups/0001/S1/scan-0.bin");
 	run->fua = true;

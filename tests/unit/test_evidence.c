@@ -249,17 +249,128 @@ static void test_strangers(void **state)
 	refused("re-reads", "claims 4 re-reads");
 }
 
+static int resolve(uint32_t cut, const char *drive, const char *cause, bool swapped)
+{
+	struct pp_resolution r = { .cause = cause, .who = "me", .swapped = swapped };
+
+	return pp_resolution_save(folder, cut, drive, &r, &err);
+}
+
+/* Cut 2 as the controller leaves it that died before its re-reads: open. */
+static void reopen(void)
+{
+	struct pp_run_facts run;
+	char path[256];
+
+	in(path, "cuts/0002/S1/run.json");
+	assert_int_equal(pp_run_facts_load(&run, path, &err), 0);
+	run.rereads = 0;
+	assert_int_equal(pp_run_facts_save(&run, path, &err), 0);
+}
+
+static void check_refusal(uint32_t cut, const char *drive, const char *cause, bool swapped,
+	const char *says)
+{
+	assert_int_equal(resolve(cut, drive, cause, swapped), -1);
+	if (!strstr(err.text, says))
+		fail_msg("'%s' is not in: %s", says, err.text);
+}
+
+/* M6.5: a person clears what is open, once, with a cause; nothing else, and never with silence. */
 static void test_resolution(void **state)
 {
+	static const char *const blank[] = { "", " ", " \t\r\n" };
+	char long_cause[201], path[256];
+	struct stat st;
+	size_t i;
+
 	(void)state;
-	assert_int_equal(pp_resolution_save(folder, 2, "S1", "swapped by hand", "me", &err), 0);
+	check_refusal(2, "S1", "the cat", false, "a loss that was confirmed stands");
+	check_refusal(2, "S1", "the cat", true, "a loss that was confirmed stands");
+	reopen();
+	memset(long_cause, 'x', 200);
+	long_cause[200] = '\0';
+	for (i = 0; i < 3; i++)
+		check_refusal(2, "S1", blank[i], false, "names a cause");
+	check_refusal(2, "S1", long_cause, false, "names a cause");
+	check_refusal(2, "S1", "\xff\xfe", false, "UTF-8");
+	check_refusal(2, "S1", "drive exchanged", true, "was not found gone");
+	check_refusal(9, "S1", "x", false, "no trial");
+	check_refusal(1, "../S1", "x", false, "no drive's folder");
+	check_refusal(1, "S1", "x", false, "it is settled");
+	in(path, "resolutions/0002-S1.json");
+	assert_int_equal(stat(path, &st), -1);
+	assert_int_equal(resolve(2, "S1", "cable was loose", false), 0);
+	assert_int_equal(pp_evidence_check_seal(folder, &err), 0);
 	load();
 	assert_string_equal(evidence.trials[0].resolution, "");
-	assert_string_equal(evidence.trials[1].resolution, "swapped by hand (me)");
+	assert_string_equal(evidence.trials[1].resolution, "cable was loose (me)");
 	pp_evidence_release(&evidence);
-	assert_int_equal(pp_resolution_save(folder, 9, "S1", "x", "me", &err), -1);
-	assert_int_equal(pp_resolution_save(folder, 1, "../S1", "x", "me", &err), -1);
-	assert_int_equal(pp_resolution_save(folder, 1, "S1", "", "me", &err), -1);
+	check_refusal(2, "S1", "another cause", false, "has a resolution already");
+}
+
+/* A resolution that was altered is no resolution, and not silence either. */
+static void test_damaged_resolution(void **state)
+{
+	static const struct { const char *text, *says; } rows[] = {
+		{ "", "is not JSON" }, { "{\"format\": 2}", "no \"format\": 1" },
+		{ "{\"format\": 1, \"who\": \"me\"}", "\"cause\" is missing" },
+		{ "{\"format\": 1, \"who\": \"me\", \"cause\": \" \", \"serial\": \"S1\", \"cut\": 2}",
+			"names no cause" },
+		{ "{\"format\": 1, \"who\": \"me\", \"cause\": \"x\", \"serial\": \"S2\", \"cut\": 2}",
+			"of another trial" },
+		{ "{\"format\": 1, \"who\": \"me\", \"cause\": \"x\", \"serial\": \"S1\", \"cut\": 1}",
+			"of another trial" },
+		{ "{\"format\": 1, \"who\": \"me\", \"cause\": \"x\", \"serial\": \"S1\", \"cut\": 2, "
+			"\"swapped\": 1}", "\"swapped\" is missing or not" },
+	};
+	char path[256];
+	size_t i;
+
+	(void)state;
+	make_folder("resolutions");
+	in(path, "resolutions/0002-S1.json");
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(pp_file_write(path, rows[i].text, strlen(rows[i].text), 0644, &err), 0);
+		refused("resolution", rows[i].says);
+	}
+}
+
+/* M6.1: that the drive is gone is undone by a swap that a person records, by no other words. */
+static void test_swap(void **state)
+{
+	struct pp_run_facts run;
+	char path[256];
+
+	(void)state;
+	in(path, "cuts/0002/S1/run.json");
+	assert_int_equal(pp_run_facts_load(&run, path, &err), 0);
+	run.aftermath = PP_AFTER_DEVICE_GONE;
+	assert_int_equal(pp_run_facts_save(&run, path, &err), 0);
+	load();
+	assert_int_equal(evidence.trials[1].outcome, PP_TRIAL_LOSS);
+	pp_evidence_release(&evidence);
+	check_refusal(2, "S1", "cable was loose", false, "only a swap");
+	assert_int_equal(resolve(2, "S1", "taken out for another test", true), 0);
+	load();
+	assert_string_equal(evidence.trials[1].resolution, "swapped: taken out for another test (me)");
+	assert_true(evidence.trials[1].swapped);
+	pp_evidence_release(&evidence);
+}
+
+/* The effective exposure: the ledger has an ack each ms, the last 5 ms before the last frame. */
+static void test_acked_within(void **state)
+{
+	struct pp_trial *t;
+
+	(void)state;
+	load();
+	t = &evidence.trials[0];
+	assert_int_equal(pp_within_ms[0], 10);
+	assert_true(t->acked_within[0] > 0 && t->acked_within[0] <= 11);
+	assert_int_equal(t->acked_within[1], t->acked_within[0] + 90);
+	assert_int_equal(t->acked_within[2], CASE_RECORDS);
+	pp_evidence_release(&evidence);
 }
 
 static void test_seal(void **state)
@@ -313,7 +424,8 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(test_whole), T(test_add_cut), T(test_holes), T(test_never_begun), T(test_strangers),
-		T(test_resolution), T(test_seal), T(test_would_be_losses),
+		T(test_resolution), T(test_damaged_resolution), T(test_swap), T(test_acked_within),
+		T(test_seal), T(test_would_be_losses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

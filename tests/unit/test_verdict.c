@@ -71,6 +71,7 @@ WORD(unexposed, t->exposed = false; SET(unexposed_reason, "last ack too old"))
 WORD(foreign, t->exposed = false; SET(unexposed_reason, "foreign flushes"))
 WORD(collateral, t->collateral = true)
 WORD(resolved, SET(resolution, "cable pulled by hand"))
+WORD(swapped, SET(resolution, "swapped: sent back"); t->swapped = true)
 WORD(blank_resolution, SET(resolution, " \t "))
 WORD(powered, t->drive_lost_power = true)
 WORD(nocache, t->no_volatile_cache = true)
@@ -104,7 +105,7 @@ static const struct { const char *word; void (*set)(struct pp_trial *); } words[
 #define ROW(name) { #name, word_##name }
 	ROW(loss), ROW(gone), ROW(gone_and_stale), ROW(corrupt), ROW(short_file), ROW(bare_loss),
 	ROW(void), ROW(io_error), ROW(open), ROW(missing), ROW(unproven), ROW(unexposed),
-	ROW(foreign), ROW(collateral), ROW(resolved), ROW(blank_resolution), ROW(powered),
+	ROW(foreign), ROW(collateral), ROW(resolved), ROW(swapped), ROW(blank_resolution), ROW(powered),
 	ROW(nocache), ROW(notasked), ROW(viaflush), ROW(noacks), ROW(noiselost), ROW(damaged_fs),
 	ROW(noise), ROW(S2), ROW(fw2), ROW(model2), ROW(wt), ROW(nofua), ROW(k2), ROW(dc),
 	ROW(lanes4), ROW(group8), ROW(small), ROW(append), ROW(ext4), ROW(ext4_nobarrier),
