@@ -24,13 +24,12 @@
  * Of the switch: pdu-lies (says ok, does nothing), pdu-false-off (reads off, is on), pdu-pending,
  * hold-off (after it has switched), hold-on (before it does).
  */
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fake_drive.h"
+#include "fake_power.h"
 #include "src/core/client.h"
 #include "verifier/scan.h"
 
@@ -41,7 +40,6 @@
 enum life { RUNNING, SHUT_DOWN, DARK };
 
 static struct machine {
-	const char *dir;
 	struct pp_key key;
 	enum life life;
 	struct fake_drive drive[DRIVES_MAX];
@@ -56,132 +54,6 @@ static struct machine {
 	struct pp_client *grave[GRAVES_MAX];
 	uint32_t graves;
 } m;
-
-/* ---- flags ------------------------------------------------------------------------------------- */
-
-static bool read_text(const char *name, char *text, size_t bytes)
-{
-	char path[512];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", m.dir, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, text, bytes - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	return true;
-}
-
-/* -1: not there; 0: there, empty; else its number. */
-static int flag(const char *name)
-{
-	char path[96], text[32];
-
-	snprintf(path, sizeof(path), "flag/%s", name);
-	return read_text(path, text, sizeof(text)) ? atoi(text) : -1;
-}
-
-/* True if this trouble is wanted now; a number counts down. */
-static bool take(const char *name)
-{
-	int left = flag(name);
-	char path[512];
-	FILE *f;
-
-	if (left < 0)
-		return false;
-	if (left == 0)
-		return true;
-	snprintf(path, sizeof(path), "%s/flag/%s", m.dir, name);
-	if (left == 1)
-		return unlink(path) == 0;
-	f = fopen(path, "we");
-	if (f) {
-		fprintf(f, "%d", left - 1);
-		fclose(f);
-	}
-	return true;
-}
-
-static void raise_flag(const char *name, bool up)
-{
-	char path[512];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/flag/%s", m.dir, name);
-	if (!up) {
-		unlink(path);
-		return;
-	}
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	if (fd >= 0)
-		close(fd);
-}
-
-static bool power_is_on(void)
-{
-	char text[32];
-
-	return read_text("power", text, sizeof(text)) && strncmp(text, "on", 2) == 0;
-}
-
-/* ---- the power switch --------------------------------------------------------------------------- */
-
-static int set_power(const char *word)
-{
-	char path[512], tmp[544];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/power", m.dir);
-	snprintf(tmp, sizeof(tmp), "%s.%d", path, (int)getpid());
-	f = fopen(tmp, "we");
-	if (!f || fprintf(f, "%s\n", word) < 0 || fclose(f) != 0 || rename(tmp, path) != 0)
-		return 1;
-	return 0;
-}
-
-/* Ends with whoever asked: a request that outlived its controller must not switch anything. */
-static void hold(const char *name)
-{
-	pid_t asker = getppid();
-
-	while (flag(name) >= 0 && getppid() == asker)
-		pp_clock_sleep_ms(2);
-	if (getppid() != asker)
-		exit(1);
-}
-
-static int pdu(const char *word)
-{
-	bool off = strcmp(word, "off") == 0;
-	char told[32] = "pdu-told-off";
-
-	if (strcmp(word, "status") == 0) {
-		bool meant = flag(told) >= 0 && flag("in-run") >= 0;
-
-		if (meant && flag("pdu-pending") >= 0)
-			puts("pending");
-		else if (meant && flag("pdu-false-off") >= 0)
-			puts("off");
-		else
-			puts(power_is_on() ? "on" : "off");
-		return fflush(stdout) == 0 ? 0 : 1;
-	}
-	if (!off)
-		hold("hold-on");
-	raise_flag(told, off);
-	if (off && flag("in-run") >= 0 && (flag("pdu-lies") >= 0 || flag("pdu-false-off") >= 0 ||
-		flag("pdu-pending") >= 0))
-		return 0;
-	if (set_power(word) != 0)
-		return 1;
-	if (off)
-		hold("hold-off");
-	return 0;
-}
 
 /* ---- power of the machine ------------------------------------------------------------------------ */
 
@@ -808,13 +680,13 @@ int main(int argc, char **argv)
 	int i;
 
 	if (argc == 5 && strcmp(argv[1], "--pdu") == 0) {
-		m.dir = argv[2];
+		fake_dir = argv[2];
 		return pdu(argv[4]);
 	}
 	signal(SIGPIPE, SIG_IGN);
 	for (i = 1; i + 1 < argc; i += 2) {
 		if (strcmp(argv[i], "--dir") == 0) {
-			m.dir = argv[i + 1];
+			fake_dir = argv[i + 1];
 		} else if (strcmp(argv[i], "--drive") == 0 && m.drives < DRIVES_MAX &&
 			(colon = strchr(argv[i + 1], ':'))) {
 			*colon = '\0';
@@ -822,8 +694,8 @@ int main(int argc, char **argv)
 				break;
 		}
 	}
-	snprintf(path, sizeof(path), "%s/key", m.dir ? m.dir : "");
-	if (err.text[0] || !m.dir || !m.drives || pp_key_load(path, &m.key, &err) != 0) {
+	snprintf(path, sizeof(path), "%s/key", fake_dir ? fake_dir : "");
+	if (err.text[0] || !fake_dir || !m.drives || pp_key_load(path, &m.key, &err) != 0) {
 		fprintf(stderr, "fake_machine: %s\n", err.text[0] ? err.text : "wrong arguments");
 		return 2;
 	}
