@@ -10,6 +10,10 @@
  * parsing and no scan. Some trials also hurt the medium after the cut. The next run of the same
  * trial takes the scan as its base.
  *
+ * Sectors are counted as their names are: lane, slot, cell, temporary files last. Where they are on
+ * the drive is `map`, which a rename changes. What a journal has made durable of names and sizes is
+ * kept beside; a cut leaves, for each name, either that or what was current.
+ *
  * Replay: test_oracle_random SEED 1, with the seed that the failure names.
  */
 #include <errno.h>
@@ -29,7 +33,8 @@
 #define LANES_MOST     3
 #define CELLS_MOST     4
 #define SLOTS          256
-#define SECTORS_MOST   (LANES_MOST * SLOTS * CELLS_MOST)
+#define NAMES_MOST     (LANES_MOST * 2 * SLOTS) /* temporary ones too */
+#define NO_FILE        (-1)
 #define SEQ_MOST       900
 #define NO_SEQ         0
 
@@ -62,10 +67,18 @@ struct lane {
 	uint64_t durable, sent, received, echoed; /* by the writer's word; acks on their way */
 	struct pp_sim_drive_write write;
 	bool writing;
+	enum { DATA, NAMES, FOLDER } stage; /* of the group's sync */
+};
+
+/* A slot that is a file of its own: its bytes, or NO_FILE, and where on the drive they are. */
+struct name {
+	int32_t bytes;
+	uint32_t at;
 };
 
 /* What stands in a sector, as the test knows it. */
-enum held_kind { HELD_RECORD, HELD_BASE, HELD_BLANK, HELD_OTHER, HELD_DAMAGED, HELD_ABSENT };
+enum held_kind { HELD_RECORD, HELD_BASE, HELD_BLANK, HELD_OTHER, HELD_DAMAGED, HELD_ABSENT,
+	HELD_GONE };
 
 struct held {
 	enum held_kind kind;
@@ -88,6 +101,8 @@ struct trial {
 	struct held *held;
 	uint64_t size[LANES_MOST], size_durable[LANES_MOST], size_base[LANES_MOST];
 	uint64_t file_sectors, sectors;
+	uint64_t names;              /* slots a lane, temporary files too */
+	struct name name[NAMES_MOST], name_durable[NAMES_MOST], name_base[NAMES_MOST];
 	struct pp_scan *base_scan;
 	unsigned injuries;
 };
@@ -108,13 +123,21 @@ static int medium_write(void *ctx, const void *data, size_t bytes, uint64_t offs
 	return 0;
 }
 
+static bool files(const struct trial *t)
+{
+	return pp_workload_record_files(t->layout.workload);
+}
+
 static int source_size(void *ctx, uint32_t file, uint64_t *bytes, int32_t *os_code)
 {
 	struct trial *t = ctx;
 
 	*os_code = 0;
-	*bytes = t->size[file];
-	return 0;
+	*bytes = files(t) ? (uint64_t)t->name[file].bytes : t->size[file];
+	if (!files(t) || t->name[file].bytes != NO_FILE)
+		return 0;
+	*os_code = ENOENT;
+	return -1;
 }
 
 static int source_read(void *ctx, uint32_t file, uint64_t offset, void *buf, size_t bytes,
@@ -123,6 +146,9 @@ static int source_read(void *ctx, uint32_t file, uint64_t offset, void *buf, siz
 	struct trial *t = ctx;
 
 	*os_code = EIO;
+	if (files(t))
+		return pp_sim_drive_read(t->drive, t->now_ns, buf, bytes,
+			(uint64_t)t->name[file].at * t->layout.record_bytes + offset);
 	return pp_sim_drive_read(t->drive, t->now_ns, buf, bytes, file * t->file_sectors * 512 + offset);
 }
 
@@ -159,8 +185,16 @@ static struct pp_scan *scan(struct trial *t)
 
 /* ---- the writers ---------------------------------------------------------------------------- */
 
+static uint64_t name_of(const struct trial *t, uint32_t lane, uint64_t slot)
+{
+	return lane * t->names + slot;
+}
+
+/* Where a slot's bytes are on the drive. */
 static uint64_t place_of(const struct trial *t, uint32_t lane, uint64_t slot)
 {
+	if (files(t))
+		return (uint64_t)t->name[name_of(t, lane, slot)].at * t->layout.record_bytes;
 	return pp_layout_file_of(&t->layout, lane) * t->file_sectors * 512 +
 		pp_layout_offset(&t->layout, lane, slot);
 }
@@ -170,6 +204,7 @@ static void begin_write(struct trial *t, uint32_t number)
 	struct lane *l = &t->lane[number];
 	struct word *word = &l->word[l->next];
 	uint64_t slot = pp_layout_slot(&t->layout, number, l->next), end;
+	uint64_t into = slot + (pp_workload_renames(t->layout.workload) ? SLOTS : 0);
 	uint32_t file = pp_layout_file_of(&t->layout, number);
 	struct pp_record r = { .run = t->run, .lane = number, .cells = t->cells, .seq = l->next,
 		.offset = pp_layout_offset(&t->layout, number, slot), .issued_ns = t->now_ns,
@@ -178,10 +213,12 @@ static void begin_write(struct trial *t, uint32_t number)
 	pp_record_fill(word->bytes, &r);
 	word->durable = l->durable;
 	end = r.offset + t->layout.record_bytes;
-	if (end > t->size[file])
+	if (files(t))
+		t->name[name_of(t, number, into)].bytes = (int32_t)t->layout.record_bytes;
+	else if (end > t->size[file])
 		t->size[file] = end;
 	l->write = (struct pp_sim_drive_write){ .data = word->bytes, .bytes = t->layout.record_bytes,
-		.offset = place_of(t, number, slot), .fua = t->fua };
+		.offset = place_of(t, number, into), .fua = t->fua };
 	assert_int_equal(pp_sim_drive_submit(t->drive, t->now_ns, &l->write), 0);
 	l->writing = true;
 }
@@ -193,6 +230,28 @@ static bool honours(const struct trial *t)
 	return !(t->behaviour->flags & lie);
 }
 
+/* A journal's commit takes every name along. */
+static void commit(struct trial *t)
+{
+	if (honours(t))
+		memcpy(t->name_durable, t->name, sizeof(t->name));
+}
+
+static void rename_group(struct trial *t, uint32_t number)
+{
+	struct lane *l = &t->lane[number];
+	uint64_t seq;
+
+	for (seq = l->group_first; seq < l->next; seq++) {
+		uint64_t slot = pp_layout_slot(&t->layout, number, seq);
+		struct name *to = &t->name[name_of(t, number, slot)];
+		struct name *from = &t->name[name_of(t, number, slot + SLOTS)], old = *to;
+
+		*to = *from;
+		*from = (struct name){ NO_FILE, old.at };
+	}
+}
+
 static void made_durable(struct trial *t, uint32_t number)
 {
 	struct lane *l = &t->lane[number];
@@ -200,6 +259,7 @@ static void made_durable(struct trial *t, uint32_t number)
 
 	l->durable = l->next - 1;
 	l->group_first = l->next;
+	l->stage = DATA;
 	if (!honours(t))
 		return;
 	/* A flush takes every file's size along, a FUA write (with its journal) its own. */
@@ -221,8 +281,17 @@ static void step_lane(struct trial *t, uint32_t number)
 		if (t->fua)
 			made_durable(t, number);
 	} else if (!t->fua && l->next - l->group_first == group) {
+		if (l->stage == NAMES) {
+			rename_group(t, number);
+			l->stage = FOLDER;
+			return;
+		}
 		assert_int_equal(pp_sim_drive_flush(t->drive, t->now_ns), 0);
-		made_durable(t, number);
+		commit(t);
+		if (pp_workload_renames(t->layout.workload) && l->stage == DATA)
+			l->stage = NAMES;
+		else
+			made_durable(t, number);
 	} else if (l->durable > l->sent) {
 		l->sent = l->durable;
 	} else if (l->next <= l->echoed + pp_layout_window(&t->layout) &&
@@ -262,8 +331,13 @@ static void start_run(struct trial *t)
 		if (t->layout.workload == PP_APPEND)
 			t->layout.base_slots[i] = (t->size[i] + t->layout.record_bytes - 1) /
 				t->layout.record_bytes;
+		else if (pp_workload_grows(t->layout.workload))
+			t->layout.base_slots[i] = pp_scan_taken(t->base_scan, &t->layout, i);
 	}
-	t->fua = below(&t->x, 2);
+	if (t->layout.workload == PP_OVERWRITE)
+		t->layout.shuffle = below(&t->x, 2) ? draw(&t->x) & INT64_MAX : 0;
+	/* A folder's sync is a flush. */
+	t->fua = !files(t) && below(&t->x, 2);
 }
 
 /* ---- after the cut ---------------------------------------------------------------------------- */
@@ -289,10 +363,31 @@ static void settle_sizes(struct trial *t)
 	}
 }
 
+/* Of a name that was not made durable either state may be what is left; of a new file a part. */
+static void settle_names(struct trial *t)
+{
+	uint64_t i, pair = pp_workload_renames(t->layout.workload) ? SLOTS : 0;
+
+	for (i = 0; files(t) && i < t->layout.lanes * t->names; i++) {
+		struct name *now = &t->name[i], *was = &t->name_durable[i];
+
+		if (pair && i % t->names >= SLOTS)
+			continue; /* goes with its slot's */
+		if (below(&t->x, 2)) {
+			*now = *was;
+			now[pair] = was[pair];
+		}
+		now += pair;
+		was += pair;
+		if (now->bytes > 0 && (was->bytes == NO_FILE || now->at != was->at) && below(&t->x, 2))
+			now->bytes = (int32_t)below(&t->x, (uint64_t)now->bytes + 1);
+	}
+}
+
 static void sector_place(const struct trial *t, uint64_t sector, uint32_t *lane, uint64_t *slot,
 	uint32_t *cell)
 {
-	uint64_t lane_sectors = t->layout.slots * t->cells;
+	uint64_t lane_sectors = t->names * t->cells;
 
 	*lane = (uint32_t)(sector / lane_sectors);
 	*slot = sector % lane_sectors / t->cells;
@@ -301,14 +396,26 @@ static void sector_place(const struct trial *t, uint64_t sector, uint32_t *lane,
 
 static bool is_absent(const struct trial *t, uint64_t sector, const uint64_t *size)
 {
+	const struct name *name = size == t->size ? t->name : t->name_base;
+
+	if (files(t))
+		return (int64_t)(sector % t->cells + 1) * 512 > name[sector / t->cells].bytes;
 	return t->layout.workload == PP_APPEND &&
 		(sector % t->file_sectors + 1) * 512 > size[sector / t->file_sectors];
+}
+
+static uint8_t *sector_at(const struct trial *t, uint64_t sector)
+{
+	if (files(t))
+		return t->medium + ((uint64_t)t->name[sector / t->cells].at * t->cells +
+			sector % t->cells) * 512;
+	return t->medium + sector * 512;
 }
 
 /* Compares bytes with everything that was ever written there in this run, then with the base. */
 static struct held look(const struct trial *t, uint64_t sector)
 {
-	const uint8_t *at = t->medium + sector * 512;
+	const uint8_t *at = sector_at(t, sector);
 	struct held h = { HELD_OTHER, 0, NO_SEQ, false };
 	const struct lane *l;
 	uint64_t slot, seq, last;
@@ -316,9 +423,10 @@ static struct held look(const struct trial *t, uint64_t sector)
 
 	sector_place(t, sector, &h.lane, &slot, &cell);
 	if (is_absent(t, sector, t->size)) {
-		h.kind = HELD_ABSENT;
+		h.kind = files(t) && t->name[sector / t->cells].bytes == NO_FILE ? HELD_GONE : HELD_ABSENT;
 		return h;
 	}
+	slot %= SLOTS; /* a temporary file's record is its slot's */
 	l = &t->lane[h.lane];
 	last = l->next - 1 + l->writing;
 	for (seq = 1; seq <= last; seq++) {
@@ -337,12 +445,19 @@ static struct held look(const struct trial *t, uint64_t sector)
 static void hurt(struct trial *t)
 {
 	uint64_t sector = below(&t->x, t->sectors), other = below(&t->x, t->sectors);
-	uint8_t *at = t->medium + sector * 512;
+	uint8_t *at = sector_at(t, sector);
 	struct held *h = &t->held[sector];
 
-	if (h->kind == HELD_ABSENT)
+	if (h->kind == HELD_ABSENT || h->kind == HELD_GONE)
 		return;
 	t->injuries++;
+	if (files(t) && below(&t->x, 4) == 0) { /* the name, and all of it */
+		t->name[sector / t->cells].bytes = NO_FILE;
+		h -= sector % t->cells;
+		for (other = 0; other < t->cells; other++)
+			h[other].kind = HELD_GONE;
+		return;
+	}
 	switch (below(&t->x, 4)) {
 	case 0:
 		at[below(&t->x, 512)] ^= (uint8_t)(1 + below(&t->x, 255));
@@ -362,7 +477,7 @@ static void hurt(struct trial *t)
 	default: /* a sector of another place */
 		if (other == sector || t->held[other].kind != HELD_RECORD || !t->held[other].here)
 			return;
-		memcpy(at, t->medium + other * 512, 512);
+		memcpy(at, sector_at(t, other), 512);
 		*h = t->held[other];
 		h->here = false;
 	}
@@ -390,8 +505,9 @@ static bool cell_is_fine(const struct trial *t, uint64_t sector, uint64_t e, uin
 {
 	const struct held *h = &t->held[sector];
 	bool base_absent = is_absent(t, sector, t->size_base);
+	bool base_gone = files(t) && t->name_base[sector / t->cells].bytes == NO_FILE;
 	/* The file ended inside this sector: nobody knows the base's bytes. */
-	bool base_cut = base_absent &&
+	bool base_cut = base_absent && !files(t) &&
 		sector % t->file_sectors == t->size_base[sector / t->file_sectors] / 512 &&
 		t->size_base[sector / t->file_sectors] % 512 != 0;
 
@@ -405,7 +521,9 @@ static bool cell_is_fine(const struct trial *t, uint64_t sector, uint64_t e, uin
 	case HELD_BASE:
 		return e == 0;
 	case HELD_ABSENT:
-		return e == 0 && base_absent;
+		return e == 0 && ((base_absent && !base_gone) || (flight && hole));
+	case HELD_GONE:
+		return e == 0 && base_gone;
 	case HELD_BLANK:
 		return e == 0 && ((flight && hole) || (tail && base_absent));
 	case HELD_OTHER: /* stale blocks of earlier runs */
@@ -427,19 +545,48 @@ static uint64_t newest(const struct trial *t, uint32_t lane, uint64_t slot, uint
 	return found;
 }
 
+/* Nothing was ever written to this slot before the run. */
+static bool was_free(const struct trial *t, uint32_t lane, uint64_t slot, uint64_t first)
+{
+	if (t->layout.workload == PP_APPEND)
+		return first % t->file_sectors * 512 >= t->size_base[lane];
+	if (t->layout.workload == PP_FALLOCATED)
+		return pp_bytes_all(t->base + first * 512, t->layout.record_bytes, 0);
+	return t->layout.workload == PP_CREATE &&
+		t->name_base[name_of(t, lane, slot)].bytes == NO_FILE;
+}
+
+/* M4.5: under a final name one record, whole. */
+static bool is_mixed(const struct trial *t, uint64_t first)
+{
+	uint32_t i;
+
+	for (i = 1; i < t->cells; i++)
+		if (t->held[first + i].kind != t->held[first].kind ||
+			t->held[first + i].seq != t->held[first].seq)
+			return true;
+	return false;
+}
+
 static bool truly_lost(const struct trial *t, uint32_t lane, uint64_t slot, uint64_t durable)
 {
-	uint64_t first = place_of(t, lane, slot) / 512, e = newest(t, lane, slot, durable);
+	uint64_t first = name_of(t, lane, slot) * t->cells, e = newest(t, lane, slot, durable);
 	uint64_t flight = newest(t, lane, slot, t->lane[lane].received + 64);
-	bool base_begins_absent = t->layout.workload == PP_APPEND &&
-		first % t->file_sectors * 512 >= t->size_base[lane];
+	bool was = was_free(t, lane, slot, first);
 	uint32_t i;
 
 	if (flight <= durable)
 		flight = 0;
+	if (pp_workload_renames(t->layout.workload)) {
+		if (flight && is_mixed(t, first))
+			return true;
+		for (i = 0; i < t->cells && flight; i++) /* nor any damage */
+			if (t->held[first + i].kind == HELD_DAMAGED)
+				return true;
+	}
 	for (i = 0; i < t->cells; i++)
-		if (!cell_is_fine(t, first + i, e, flight, e == 0 && base_begins_absent,
-			!base_begins_absent))
+		if (!cell_is_fine(t, first + i, e, flight, e == 0 && was,
+			!was && t->layout.workload == PP_APPEND))
 			return true;
 	return false;
 }
@@ -504,13 +651,17 @@ static void cut(struct trial *t)
 
 	assert_int_equal(pp_sim_drive_cut(t->drive, t->now_ns, (unsigned)below(&t->x, 101), draw(&t->x)), 0);
 	settle_sizes(t);
+	settle_names(t);
 	for (sector = 0; sector < t->sectors; sector++)
 		t->held[sector] = look(t, sector);
 	for (t->injuries = 0; n; n--)
 		hurt(t);
 	pp_sim_drive_power_on(t->drive, t->now_ns);
 	judge(t);
-	memcpy(t->base, t->medium, t->sectors * 512);
+	for (sector = 0; sector < t->sectors; sector++)
+		memcpy(t->base + sector * 512, sector_at(t, sector), 512);
+	memcpy(t->name_base, t->name, sizeof(t->name));
+	memcpy(t->name_durable, t->name, sizeof(t->name));
 	memcpy(t->size_base, t->size, sizeof(t->size));
 }
 
@@ -520,8 +671,11 @@ static void set_up(struct trial *t, uint64_t seed)
 {
 	static const char *const names[] = { "honest", "protected", "ignores-flush", "ignores-fua",
 		"ignores-both" };
+	static const enum pp_workload workloads[] = { PP_OVERWRITE, PP_APPEND, PP_FALLOCATED, PP_CREATE,
+		PP_RENAME };
 	struct pp_sim_drive_medium medium;
 	struct pp_sim_drive_config config;
+	enum pp_workload workload;
 	struct pp_error err;
 	uint32_t lanes, i;
 
@@ -529,11 +683,18 @@ static void set_up(struct trial *t, uint64_t seed)
 	t->seed = t->x = seed;
 	lanes = 1 + (uint32_t)below(&t->x, LANES_MOST);
 	t->cells = 1 + (uint32_t)below(&t->x, CELLS_MOST);
-	t->sectors = lanes * SLOTS * t->cells;
-	assert_int_equal(pp_layout_init(&t->layout, below(&t->x, 2) ? PP_APPEND : PP_OVERWRITE, lanes,
-		1U << below(&t->x, 4), t->cells * 512, 512, false, 0, t->sectors * 512, &err), 0);
+	workload = workloads[below(&t->x, sizeof(workloads) / sizeof(workloads[0]))];
+	assert_int_equal(pp_layout_init(&t->layout, workload, lanes, 1U << below(&t->x, 4),
+		t->cells * 512, 512, false, 0, lanes * SLOTS * t->cells * 512, &err), 0);
 	assert_int_equal(t->layout.slots, SLOTS);
+	t->names = pp_workload_renames(workload) ? 2 * SLOTS : SLOTS;
+	t->sectors = lanes * t->names * t->cells;
 	t->file_sectors = t->sectors / pp_layout_files(&t->layout);
+	for (i = 0; i < lanes * t->names; i++)
+		t->name[i] = (struct name){ pp_workload_renames(workload) && i % t->names < SLOTS
+			? (int32_t)t->layout.record_bytes : NO_FILE, i };
+	memcpy(t->name_durable, t->name, sizeof(t->name));
+	memcpy(t->name_base, t->name, sizeof(t->name));
 	t->behaviour = pp_sim_drive_behaviour_find(names[below(&t->x, 5)]);
 	t->hurts = below(&t->x, 3) == 0;
 	t->medium = calloc(t->sectors, 512);
@@ -541,9 +702,10 @@ static void set_up(struct trial *t, uint64_t seed)
 	t->held = calloc(t->sectors, sizeof(*t->held));
 	for (i = 0; i < lanes; i++)
 		t->lane[i].word = malloc((SEQ_MOST + 1) * sizeof(struct word));
-	for (i = 0; t->layout.workload == PP_OVERWRITE && i < t->sectors * 512; i++)
+	for (i = 0; !pp_workload_grows(workload) && i < t->sectors * 512; i++)
 		t->medium[i] = (uint8_t)(i * 31 + i / 512);
-	t->size[0] = t->layout.workload == PP_OVERWRITE ? t->sectors * 512 : 0;
+	for (i = 0; workload != PP_APPEND && i < pp_layout_files(&t->layout); i++)
+		t->size[i] = t->file_sectors * 512;
 	memcpy(t->base, t->medium, t->sectors * 512);
 	memcpy(t->size_base, t->size, sizeof(t->size));
 	memcpy(t->size_durable, t->size, sizeof(t->size));

@@ -25,7 +25,12 @@ struct world_file {
 	uint8_t *bad;        /* a byte a cell: the code its read fails with, 0 fine */
 	uint64_t size, room;
 	bool gone;
+	/* Where every slot is a file: its bytes, or -1 where there is none, or -code of a failing open. */
+	int32_t *slot_bytes;
 };
+
+#define WORLD_NO_FILE (-1)
+#define WORLD_FAILS   (-1000)
 
 struct world {
 	struct pp_layout layout;
@@ -47,6 +52,14 @@ static inline int world_size(void *ctx, uint32_t file, uint64_t *bytes, int32_t 
 {
 	struct world *w = ctx;
 
+	if (pp_workload_record_files(w->layout.workload)) {
+		uint64_t each = pp_layout_scan_slots(&w->layout);
+		int32_t held = w->file[file / each].slot_bytes[file % each];
+
+		*os_code = held == WORLD_NO_FILE ? ENOENT : held <= WORLD_FAILS ? WORLD_FAILS - held : 0;
+		*bytes = held < 0 ? 0 : (uint64_t)held;
+		return held < 0 ? -1 : 0;
+	}
 	if (w->file[file].gone) {
 		*os_code = ENOENT;
 		return -1;
@@ -59,11 +72,15 @@ static inline int world_read(void *ctx, uint32_t file, uint64_t offset, void *bu
 	int32_t *os_code)
 {
 	struct world *w = ctx;
-	struct world_file *f = &w->file[file];
+	bool each = pp_workload_record_files(w->layout.workload);
+	uint64_t slots = pp_layout_scan_slots(&w->layout);
+	struct world_file *f = &w->file[each ? file / slots : file];
 	uint64_t at, align = w->source.align_bytes ? w->source.align_bytes : PP_CELL_BYTES;
 
 	assert_true(bytes > 0 && bytes % PP_CELL_BYTES == 0 && offset % PP_CELL_BYTES == 0);
-	assert_true(offset + bytes <= f->size);
+	assert_true(offset + bytes <= (each ? (uint64_t)f->slot_bytes[file % slots] : f->size));
+	if (each)
+		offset += file % slots * w->layout.record_bytes;
 	w->reads++;
 	if (bytes < w->read_bytes_min)
 		w->read_bytes_min = bytes;
@@ -109,9 +126,15 @@ static inline void world_init_sized(struct world *w, enum pp_workload workload, 
 	for (i = 0; i < pp_layout_files(&w->layout); i++) {
 		struct world_file *f = &w->file[i];
 
-		f->room = w->layout.slots * record_bytes *
-			(pp_workload_own_files(workload) ? 1 : lanes);
-		f->size = pp_workload_own_files(workload) ? 0 : f->room;
+		uint64_t each = workload == PP_APPEND ? w->layout.slots : pp_layout_scan_slots(&w->layout);
+		uint64_t slot;
+
+		f->room = each * record_bytes * (pp_workload_own_files(workload) ? 1 : lanes);
+		f->size = workload == PP_APPEND ? 0 : f->room;
+		if (pp_workload_record_files(workload))
+			f->slot_bytes = malloc(each * sizeof(*f->slot_bytes));
+		for (slot = 0; f->slot_bytes && slot < each; slot++)
+			f->slot_bytes[slot] = WORLD_NO_FILE;
 		f->bytes = calloc(1, f->room);
 		f->bad = calloc(1, f->room / PP_CELL_BYTES);
 	}
@@ -128,7 +151,8 @@ static inline void world_init(struct world *w, enum pp_workload workload, uint32
 static inline uint8_t *world_slot(struct world *w, uint32_t lane, uint64_t slot)
 {
 	return w->file[pp_layout_file_of(&w->layout, lane)].bytes +
-		pp_layout_offset(&w->layout, lane, slot);
+		(pp_workload_record_files(w->layout.workload) ? slot * w->layout.record_bytes
+		: pp_layout_offset(&w->layout, lane, slot));
 }
 
 static inline struct pp_record world_record(const struct world *w, const struct pp_run_id *run,
@@ -154,8 +178,14 @@ static inline void world_write_cells(struct world *w, const struct pp_record *r,
 	pp_record_fill(buf, r);
 	memcpy(world_slot(w, lane, slot) + first * PP_CELL_BYTES, buf + first * PP_CELL_BYTES,
 		(size_t)n * PP_CELL_BYTES);
-	if (end > f->size)
+	if (f->slot_bytes) {
+		int32_t held = (int32_t)((first + n) * PP_CELL_BYTES);
+
+		if (held > f->slot_bytes[slot])
+			f->slot_bytes[slot] = held;
+	} else if (end > f->size) {
 		f->size = end;
+	}
 	free(buf);
 }
 
@@ -176,7 +206,7 @@ static inline void world_write_until(struct world *w, uint32_t lane, uint64_t la
 		world_put(w, lane, seq);
 }
 
-/* What the run before left: overwrite: every slot; append: `slots` slots a file. */
+/* What the run before left: overwrite, rename: every slot; else: `slots` slots a lane. */
 static inline void world_lay(struct world *w, uint64_t slots)
 {
 	uint32_t lane;
@@ -188,7 +218,7 @@ static inline void world_lay(struct world *w, uint64_t slots)
 
 			world_write_cells(w, &r, lane, slot, 0, r.cells);
 		}
-		if (w->layout.workload == PP_APPEND)
+		if (pp_workload_grows(w->layout.workload))
 			w->layout.base_slots[lane] = slots;
 	}
 }
@@ -263,7 +293,8 @@ static inline void world_reread(struct world *w)
 static inline void world_set_bad(struct world *w, uint32_t lane, uint64_t slot, uint32_t cell,
 	int code)
 {
-	uint64_t at = pp_layout_offset(&w->layout, lane, slot) / PP_CELL_BYTES + cell;
+	uint64_t at = (uint64_t)(world_slot(w, lane, slot) -
+		w->file[pp_layout_file_of(&w->layout, lane)].bytes) / PP_CELL_BYTES + cell;
 
 	w->file[pp_layout_file_of(&w->layout, lane)].bad[at] = (uint8_t)code;
 }
@@ -280,6 +311,7 @@ static inline void world_release(struct world *w)
 	for (i = 0; i < WORLD_FILES; i++) {
 		free(w->file[i].bytes);
 		free(w->file[i].bad);
+		free(w->file[i].slot_bytes);
 	}
 }
 

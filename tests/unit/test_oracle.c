@@ -18,9 +18,13 @@
  * FLIGHT: e of lap 1, F is of lap 2.                 LAP_FLIGHT: the same a lap later.
  * BASE: only the base belongs; F empty.              BASE_FLIGHT: base, and F.
  * A_...: the same in an append file.                 A_HOLE: F over a hole.
- * A_BEYOND: a hole that F does not reach.
+ * A_BEYOND: a hole that F does not reach.            P_...: in allocated space.
+ * C_...: the same with a file for each slot.         M_...: the same with files that are renamed.
+ * RND_...: overwrite in a random order; the slot is found by its sequence.
  */
-enum situation { OVERWRITE, LAP, FLIGHT, LAP_FLIGHT, BASE, BASE_FLIGHT, A_DURABLE, A_HOLE, A_BEYOND, A_BASE };
+enum situation { OVERWRITE, LAP, FLIGHT, LAP_FLIGHT, BASE, BASE_FLIGHT, A_DURABLE, A_HOLE, A_BEYOND, A_BASE,
+	P_DURABLE, P_HOLE, P_BEYOND, P_BASE, C_DURABLE, C_HOLE, C_BEYOND, C_BASE, M_DURABLE, M_FLIGHT,
+	M_BASE, M_BASE_FLIGHT, RND_LAP, RND_FLIGHT };
 
 static const struct {
 	enum pp_workload workload;
@@ -36,13 +40,29 @@ static const struct {
 	[A_HOLE]      = { PP_APPEND, 50, 60, 0, 58, 0 },
 	[A_BEYOND]    = { PP_APPEND, 50, 120, 0, 0, 0 },
 	[A_BASE]      = { PP_APPEND, 50, 1, 0, 0, 0 },
+	[P_DURABLE]   = { PP_FALLOCATED, 50, 23, 21, 0, 0 },
+	[P_HOLE]      = { PP_FALLOCATED, 50, 60, 0, 58, 0 },
+	[P_BEYOND]    = { PP_FALLOCATED, 50, 120, 0, 0, 0 },
+	[P_BASE]      = { PP_FALLOCATED, 50, 1, 0, 0, 0 },
+	[C_DURABLE]   = { PP_CREATE, 50, 23, 21, 0, 0 },
+	[C_HOLE]      = { PP_CREATE, 50, 60, 0, 58, 0 },
+	[C_BEYOND]    = { PP_CREATE, 50, 120, 0, 0, 0 },
+	[C_BASE]      = { PP_CREATE, 50, 1, 0, 0, 0 },
+	[M_DURABLE]   = { PP_RENAME, 300, 10, 267, 0, 11 },
+	[M_FLIGHT]    = { PP_RENAME, 300, 50, 51, 307, 0 },
+	[M_BASE]      = { PP_RENAME, 100, 200, 0, 0, 0 },
+	[M_BASE_FLIGHT] = { PP_RENAME, 100, 110, 0, 111, 0 },
+	[RND_LAP]     = { PP_OVERWRITE, 300, 0, 267, 0, 11 },
+	[RND_FLIGHT]  = { PP_OVERWRITE, 300, 0, 51, 307, 0 },
 };
+#define SHUFFLE 0x5eed
 #define APPEND_BASE_SLOTS 3
 
 /*
  * Cells: e the expected one, n of F, o an older one, b the base, z zeros, f FFs, d damaged, r read
  * error, x of this run but of another place, X the same of an old run, i of an old run in the right
- * place, l of the right place but another lane's (append), a absent.
+ * place, l of the right place but another lane's (append). Where every slot is a file: a: it ends
+ * before this cell; g: it is not there.
  */
 struct row {
 	enum situation where;
@@ -141,6 +161,75 @@ static const struct row rows[] = {
 	{ A_BASE, F, "bbbb", NO_LOSS },
 	{ A_BASE, F, "bbbz", PP_LOSS_TORN },
 	{ A_BASE, F, "llll", PP_LOSS_MISDIRECTED },
+	/* fallocated: a hole is what the base scan read as zeros; what belongs to nobody may show there
+	 * while a write is under way (exposed), and only then */
+	{ P_DURABLE, F, "eeee", NO_LOSS },
+	{ P_DURABLE, F, "zzzz", PP_LOSS_BLANK },
+	{ P_DURABLE, F, "eeez", PP_LOSS_TORN },
+	{ P_DURABLE, F, "XXXX", PP_LOSS_MISDIRECTED },
+	{ P_HOLE, F, "nnnn", NO_LOSS },
+	{ P_HOLE, F, "zzzz", NO_LOSS },
+	{ P_HOLE, F, "nzdr", NO_LOSS },
+	{ P_HOLE, F, "nfXi", NO_LOSS },
+	{ P_HOLE, R, "nnXX", PP_LOSS_MISDIRECTED },
+	{ P_BEYOND, F, "zzzz", NO_LOSS },            /* never written, never lost */
+	{ P_BEYOND, F, "zzzf", PP_LOSS_TORN },
+	{ P_BEYOND, F, "XXXX", PP_LOSS_MISDIRECTED },
+	{ P_BEYOND, F, "dzzz", PP_LOSS_CORRUPT },
+	{ P_BASE, F, "bbbb", NO_LOSS },
+	{ P_BASE, F, "zzzz", PP_LOSS_BLANK },
+	/* create: gone and short are of the record's own file */
+	{ C_DURABLE, F, "eeee", NO_LOSS },
+	{ C_DURABLE, F, "gggg", PP_LOSS_FILE_GONE },
+	{ C_DURABLE, F, "aaaa", PP_LOSS_FILE_SHORT },
+	{ C_DURABLE, F, "eaaa", PP_LOSS_FILE_SHORT },
+	{ C_DURABLE, F, "zzzz", PP_LOSS_BLANK },     /* the size came, the data did not */
+	{ C_DURABLE, F, "eeed", PP_LOSS_CORRUPT },
+	{ C_DURABLE, F, "xxxx", PP_LOSS_MISDIRECTED }, /* another file's blocks */
+	{ C_DURABLE, F, "iiii", PP_LOSS_STALE },
+	{ C_DURABLE, F, "rrrr", PP_LOSS_UNREADABLE },
+	{ C_HOLE, F, "gggg", NO_LOSS },
+	{ C_HOLE, F, "aaaa", NO_LOSS },
+	{ C_HOLE, F, "naaa", NO_LOSS },
+	{ C_HOLE, F, "nnnn", NO_LOSS },
+	{ C_HOLE, F, "nzdr", NO_LOSS },
+	{ C_HOLE, F, "nnXx", NO_LOSS },
+	{ C_BEYOND, F, "gggg", NO_LOSS },
+	{ C_BEYOND, F, "aaaa", PP_LOSS_FILE_SHORT }, /* nobody made it */
+	{ C_BEYOND, F, "XXXX", PP_LOSS_MISDIRECTED },
+	{ C_BASE, F, "bbbb", NO_LOSS },
+	{ C_BASE, F, "gggg", PP_LOSS_FILE_GONE },
+	{ C_BASE, F, "bbba", PP_LOSS_FILE_SHORT },
+	/* M4.5, rename: the one or the other, whole */
+	{ M_DURABLE, F, "eeee", NO_LOSS },
+	{ M_DURABLE, F, "oooo", PP_LOSS_STALE },
+	{ M_DURABLE, F, "gggg", PP_LOSS_FILE_GONE },
+	{ M_DURABLE, F, "aaaa", PP_LOSS_FILE_SHORT },
+	{ M_FLIGHT, F, "eeee", NO_LOSS },
+	{ M_FLIGHT, F, "nnnn", NO_LOSS },
+	{ M_FLIGHT, F, "enen", PP_LOSS_TORN },       /* allowed anywhere else */
+	{ M_FLIGHT, F, "nnnz", PP_LOSS_TORN },
+	{ M_FLIGHT, F, "nnna", PP_LOSS_FILE_SHORT },
+	{ M_FLIGHT, F, "aaaa", PP_LOSS_FILE_SHORT }, /* the empty file of a rename without a sync */
+	{ M_FLIGHT, F, "gggg", PP_LOSS_FILE_GONE },
+	{ M_FLIGHT, F, "nnnd", PP_LOSS_CORRUPT },
+	{ M_FLIGHT, F, "rrrr", PP_LOSS_UNREADABLE },
+	{ M_FLIGHT, F, "zzzz", PP_LOSS_BLANK },
+	{ M_FLIGHT, F, "bbbb", PP_LOSS_STALE },
+	{ M_FLIGHT, F, "xxxx", PP_LOSS_MISDIRECTED },
+	{ M_BASE, F, "bbbb", NO_LOSS },
+	{ M_BASE, F, "gggg", PP_LOSS_FILE_GONE },
+	{ M_BASE_FLIGHT, F, "bbbb", NO_LOSS },
+	{ M_BASE_FLIGHT, F, "nnnn", NO_LOSS },
+	{ M_BASE_FLIGHT, F, "bnnn", PP_LOSS_TORN },
+	{ M_BASE_FLIGHT, F, "dddd", PP_LOSS_CORRUPT },
+	/* a random order */
+	{ RND_LAP, F, "eeee", NO_LOSS },
+	{ RND_LAP, F, "oooo", PP_LOSS_STALE },
+	{ RND_LAP, R, "zzzz", PP_LOSS_BLANK },
+	{ RND_FLIGHT, F, "enen", NO_LOSS },
+	{ RND_FLIGHT, R, "nndr", NO_LOSS },
+	{ RND_FLIGHT, F, "bbbb", PP_LOSS_STALE },
 };
 
 /* One cell of a record at one place; from another slot where `home` is not `slot`. */
@@ -158,9 +247,16 @@ static void put_cell(struct world *w, const struct pp_run_id *run, uint32_t lane
 		PP_CELL_BYTES);
 }
 
+/* In a random order the slot is where its sequence is. */
+static uint64_t slot_of_row(const struct world *w, const struct row *row)
+{
+	return w->layout.shuffle ? pp_layout_slot(&w->layout, 0, situations[row->where].expected)
+		: situations[row->where].slot;
+}
+
 static void set_cell(struct world *w, const struct row *row, uint32_t cell)
 {
-	uint64_t slot = situations[row->where].slot, seq;
+	uint64_t slot = slot_of_row(w, row), seq;
 	uint8_t *at = world_slot(w, 0, slot) + cell * PP_CELL_BYTES;
 
 	switch (row->cells[cell]) {
@@ -177,6 +273,8 @@ static void set_cell(struct world *w, const struct row *row, uint32_t cell)
 	case 'f': memset(at, 0xff, PP_CELL_BYTES); break;
 	case 'd': memset(at, 0x5a, PP_CELL_BYTES); break;
 	case 'r': world_set_bad(w, 0, slot, cell, EIO); break;
+	case 'a': break; /* see build */
+	case 'g': break;
 	default: fail_msg("no letter %c", row->cells[cell]);
 	}
 }
@@ -185,13 +283,15 @@ static void build(struct world *w, const struct row *row)
 {
 	enum pp_workload workload = situations[row->where].workload;
 	uint64_t acked = situations[row->where].acked;
-	uint64_t slot = situations[row->where].slot;
 	struct world_file *f = &w->file[0];
+	uint64_t slot;
 	uint32_t cell;
 
 	world_init(w, workload, 1, 1);
+	w->layout.shuffle = row->where >= RND_LAP ? SHUFFLE : 0;
+	slot = slot_of_row(w, row);
 	w->kind = row->kind;
-	world_lay(w, workload == PP_APPEND ? APPEND_BASE_SLOTS : w->layout.slots);
+	world_lay(w, pp_workload_grows(workload) ? APPEND_BASE_SLOTS : w->layout.slots);
 	world_take_base(w);
 	world_write_until(w, 0, acked);
 	w->acked[0] = acked;
@@ -199,11 +299,14 @@ static void build(struct world *w, const struct row *row)
 		f->size = (slot + 1) * w->layout.record_bytes;
 	for (cell = 0; cell < WORLD_CELLS; cell++)
 		set_cell(w, row, cell);
+	if (f->slot_bytes)
+		f->slot_bytes[slot] = row->cells[0] == 'g' ? WORLD_NO_FILE
+			: (int32_t)strcspn(row->cells, "a") * PP_CELL_BYTES;
 }
 
 static void check_row(struct world *w, const struct row *row, size_t number)
 {
-	uint64_t slot = situations[row->where].slot;
+	uint64_t slot = slot_of_row(w, row);
 	const struct pp_loss *found = NULL;
 	size_t i;
 
@@ -923,6 +1026,80 @@ static void collateral_with_sub_block(void **state)
 	world_release(&w);
 }
 
+/* Files share no block with each other, and damage to one is damage. */
+static void no_collateral_among_files(void **state)
+{
+	static const enum pp_workload workloads[] = { PP_CREATE, PP_RENAME };
+	struct world w;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		world_init_sized(&w, workloads[i], 1, 1, 512, 512, false, 256);
+		w.layout.unit_bytes = 4096;
+		w.layout.sub_block = true;
+		world_lay(&w, workloads[i] == PP_CREATE ? 3 : w.layout.slots);
+		world_take_base(&w);
+		world_write_until(&w, 0, 90);
+		w.acked[0] = 90;
+		memset(world_slot(&w, 0, pp_layout_slot(&w.layout, 0, 90)), 0x5a, 512);
+		assert_int_equal(world_judge(&w), 0);
+		assert_int_equal(w.result.losses, 1);
+		assert_int_equal(w.result.collateral, 0);
+		world_release(&w);
+	}
+}
+
+/* M4.6: where slots are taken once, a run that was to take one that something stands in already was
+ * given a base that is not its own. */
+static void taken_slots_are_not_taken_again(void **state)
+{
+	static const enum pp_workload workloads[] = { PP_FALLOCATED, PP_CREATE };
+	struct world w;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		world_init(&w, workloads[i], 1, 1);
+		world_lay(&w, 5);
+		world_take_base(&w);
+		assert_int_equal(pp_scan_taken(w.base, &w.layout, 0), 5);
+		w.layout.base_slots[0] = 4;
+		assert_int_equal(world_judge(&w), -1);
+		assert_int_equal(w.err.class, PP_ERR_EVIDENCE);
+		assert_non_null(strstr(w.err.text, "slot 4 was taken before"));
+		w.layout.base_slots[0] = 9;
+		assert_int_equal(world_judge(&w), 0); /* slots may be left out */
+		assert_int_equal(w.result.losses, 0);
+		world_release(&w);
+	}
+}
+
+/* M4, D: a temporary file vouches for what its writer knew, and is judged by nobody (M4.5). */
+static void temporary_files_are_witnesses(void **state)
+{
+	struct pp_record r;
+	struct world w;
+
+	(void)state;
+	world_init(&w, PP_RENAME, 1, 1);
+	world_lay(&w, w.layout.slots);
+	world_take_base(&w);
+	world_write_until(&w, 0, 10);
+	w.acked[0] = 5;
+	r = world_record(&w, &w.run, 0, 11, 12); /* written beside slot 11, never renamed: 11 was durable */
+	world_write_cells(&w, &r, 0, w.layout.slots + 11, 0, WORLD_CELLS);
+	memset(world_slot(&w, 0, w.layout.slots + 11), 0x5a, 512); /* torn: allowed there */
+	assert_int_equal(world_judge(&w), 0);
+	assert_int_equal(w.result.lane[0].durable, 11);
+	assert_int_equal(w.result.losses, 1);      /* slot 10 still holds its base */
+	assert_int_equal(w.result.loss[0].slot, 10);
+	assert_false(w.result.loss[0].by_ack);
+	assert_false(w.result.loss[0].unserializable);
+	assert_int_equal(w.result.lane[0].newest, 10);
+	world_release(&w);
+}
+
 /* A record need not divide the unit: 1536 in 4096. Slot 5 is bytes 7680 ... 9215: units 1 and 2. */
 static void collateral_across_units(void **state)
 {
@@ -972,6 +1149,9 @@ int main(void)
 		cmocka_unit_test(other_damage_does_not_acquit),
 		cmocka_unit_test(ranges_join_neighbours),
 		cmocka_unit_test(collateral_with_sub_block),
+		cmocka_unit_test(no_collateral_among_files),
+		cmocka_unit_test(taken_slots_are_not_taken_again),
+		cmocka_unit_test(temporary_files_are_witnesses),
 		cmocka_unit_test(collateral_across_units),
 	};
 

@@ -391,6 +391,83 @@ static void hangs_are_bounded(void **state)
 	world_release(&w);
 }
 
+/* Where every slot is a file: gone, empty, short, whole, unreadable, each by itself; and what the
+ * machine cannot open for reasons of its own ends the scan: it is no loss. */
+static void files_of_a_folder(void **state)
+{
+	static const int32_t damage[] = { EIO, EUCLEAN, EBADMSG }, trouble[] = { EACCES, EMFILE, ENOMEM };
+	struct pp_scan_range range = { 1, 7, 8 };
+	struct world_bytes b = { 0 };
+	struct world w;
+	size_t i;
+
+	(void)state;
+	world_init(&w, PP_CREATE, 2, 1);
+	world_lay(&w, 20);
+	w.file[1].slot_bytes[3] = WORLD_NO_FILE;
+	w.file[1].slot_bytes[4] = 0;
+	w.file[1].slot_bytes[5] = 2 * PP_CELL_BYTES + 100;
+	world_set_bad(&w, 1, 6, 2, EIO);
+	w.scan = world_take_scan(&w, NULL, 0);
+	assert_int_equal(w.scan->lane[0].slots, w.layout.slots);
+	assert_intact(&w, w.scan, 0, 3, &w.before, 4);
+	assert_int_equal(slot_at(w.scan, 1, 3)->kind, PP_SLOT_GONE);
+	assert_int_equal(slot_at(w.scan, 1, 4)->kind, PP_SLOT_ABSENT);
+	assert_int_equal(slot_at(w.scan, 1, 5)->kind, PP_SLOT_RAW);
+	assert_int_equal(slot_at(w.scan, 1, 5)->absent[0], 0xc);
+	assert_int_equal(slot_at(w.scan, 1, 6)->unread[0], 0x4);
+	assert_intact(&w, w.scan, 1, 7, &w.before, 8);
+	assert_int_equal(slot_at(w.scan, 1, 20)->kind, PP_SLOT_GONE);
+	assert_int_equal(pp_scan_taken(w.scan, &w.layout, 1), 20);
+	assert_false(pp_scan_base_whole(w.scan, &w.layout));
+	pp_scan_free(w.scan);
+	for (i = 0; i < 3; i++) {
+		w.file[1].slot_bytes[7] = WORLD_FAILS - damage[i];
+		w.scan = world_take_scan(&w, &range, 1);
+		assert_int_equal(slot_at(w.scan, 1, 7)->kind, PP_SLOT_RAW);
+		assert_int_equal(slot_at(w.scan, 1, 7)->unread[0] & 0xf, 0xf);
+		assert_intact(&w, w.scan, 1, 8, &w.before, 9);
+		pp_scan_free(w.scan);
+		w.scan = NULL;
+	}
+	for (i = 0; i < 3; i++) {
+		w.file[1].slot_bytes[7] = WORLD_FAILS - trouble[i];
+		assert_int_equal(pp_scan_make(&w.layout, &w.source, NULL, 0, world_sink, &b, &w.err), -1);
+		assert_int_equal(w.err.os_code, trouble[i]);
+		b.bytes = 0;
+	}
+	free(b.data);
+	world_release(&w);
+}
+
+/* M2.8: a set-up's base is whole where what it wrote is, and nothing else is. */
+static void bases_are_whole_or_not(void **state)
+{
+	static const struct { enum pp_workload workload; uint64_t laid; } rows[] = {
+		{ PP_OVERWRITE, 256 }, { PP_APPEND, 1 }, { PP_FALLOCATED, 1 }, { PP_CREATE, 1 },
+		{ PP_RENAME, 256 },
+	};
+	struct world w;
+	size_t i;
+	int k;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		world_init(&w, rows[i].workload, 2, 1);
+		world_lay(&w, rows[i].laid);
+		for (k = 0; k < 2; k++) {
+			w.scan = world_take_scan(&w, NULL, 0);
+			assert_int_equal(pp_scan_base_whole(w.scan, &w.layout), k == 0);
+			if (pp_workload_grows(rows[i].workload))
+				assert_int_equal(pp_scan_taken(w.scan, &w.layout, 1), 1);
+			pp_scan_free(w.scan);
+			world_slot(&w, 1, 0)[77] ^= 1;
+		}
+		w.scan = NULL;
+		world_release(&w);
+	}
+}
+
 /* ---- the scan's own bytes ---------------------------------------------------------------------- */
 
 static struct world_bytes small_scan(struct world *w, bool sparse)
@@ -502,6 +579,8 @@ int main(void)
 		cmocka_unit_test(all_reads_fail_from_one_on),
 		cmocka_unit_test(bad_block_hides_no_neighbour),
 		cmocka_unit_test(hangs_are_bounded),
+		cmocka_unit_test(files_of_a_folder),
+		cmocka_unit_test(bases_are_whole_or_not),
 		cmocka_unit_test(truncated_scan_is_no_scan),
 		cmocka_unit_test(changed_scan_is_no_scan),
 		cmocka_unit_test(loads_from_a_file),
