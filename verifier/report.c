@@ -72,9 +72,21 @@ void pp_report_duration(char *out, size_t bytes, int64_t ns)
 		snprintf(out, bytes, "%.*f%s", i && value < 9.95 ? 1 : 0, value, units[i].name);
 }
 
+void pp_report_share(char *out, size_t bytes, double fraction)
+{
+	double value = fraction * 100.0;
+
+	if (value >= 99.95)
+		snprintf(out, bytes, "100 %%");
+	else if (value < 0.01)
+		snprintf(out, bytes, "<0.01%%");
+	else
+		snprintf(out, bytes, "%.*f %%", value < 0.095 ? 2 : 1, value);
+}
+
 static json_t *string(const char *text)
 {
-	char ascii[PP_CELL_BYTES];
+	char ascii[PP_FIGURE_BYTES];
 
 	return json_string(pp_report_ascii(ascii, sizeof(ascii), text));
 }
@@ -207,16 +219,10 @@ static void text_lost(const struct report_row *row, char *out, size_t bytes)
 
 static void text_bound(const struct report_row *row, char *out, size_t bytes)
 {
-	double value = row->arm->loss_bound_95 * 100.0;
-
 	if (row->arm->verdict == PP_ARM_NA)
 		snprintf(out, bytes, "-");
-	else if (value >= 99.95)
-		snprintf(out, bytes, "100 %%");
-	else if (value < 0.01)
-		snprintf(out, bytes, "<0.01%%");
 	else
-		snprintf(out, bytes, "%.*f %%", value < 0.095 ? 2 : 1, value);
+		pp_report_share(out, bytes, row->arm->loss_bound_95);
 }
 
 static void text_verdict(const struct report_row *row, char *out, size_t bytes)

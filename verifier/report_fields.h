@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fields of a report, one table for text, JSON and CSV. Shared by report.c and report_text.c;
- * nobody else includes this.
+ * The fields of a report, one table for text, JSON and CSV, and the words that all forms share. For
+ * report*.c, lot.c and compare_report.c; nobody else includes this.
  */
 #ifndef PP_VERIFIER_REPORT_FIELDS_H
 #define PP_VERIFIER_REPORT_FIELDS_H
@@ -10,7 +10,8 @@
 
 #include "report.h"
 
-#define PP_CELL_BYTES 320
+#define PP_FIGURE_BYTES   320
+#define PP_SENTENCE_BYTES 1024
 
 /* An arm and its speed, or NULL where there is none. */
 struct report_row {
@@ -39,5 +40,22 @@ void pp_report_compact(char *out, size_t bytes, double value);
 
 /* At most 6 characters: "451us", "9.8ms", "12.5s"; "-" below 0. */
 void pp_report_duration(char *out, size_t bytes, int64_t ns);
+
+/* Adds text in lines of at most 80 columns; the first begins with lead, the others with blanks. */
+void pp_report_wrapped(struct pp_buf *out, const char *lead, const char *text);
+
+/* "overwrite, raw, 1 lane, 8192-byte records, write back, fua, mains, kernel 6.18". */
+void pp_report_conditions(const struct pp_arm_key *key, char *out, size_t bytes);
+
+/* "36 stale, 2 torn; acked 1.2ms to 45ms before the end"; false where there is nothing to say. */
+bool pp_report_losses(const struct pp_verdict_arm *arm, char *out, size_t bytes);
+
+/* The verdict in a sentence, what it rests on, what it does not cover. They return text. */
+const char *pp_report_sentence(const struct pp_verdict *verdict, char *text, size_t bytes);
+const char *pp_report_rests(const struct pp_verdict *verdict, char *text, size_t bytes);
+const char *pp_report_not_covered(const struct pp_verdict *verdict, char *text, size_t bytes);
+
+/* "9.8 %", "0.52 %", "<0.01%", "100 %": of a fraction of 1. At most 6 characters. */
+void pp_report_share(char *out, size_t bytes, double fraction);
 
 #endif

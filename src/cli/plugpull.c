@@ -4,6 +4,7 @@
  */
 #include "cmd_agent.h"
 #include "cmd_campaign.h"
+#include "cmd_compare.h"
 #include "cmd_identify.h"
 #include "cmd_judge.h"
 #include "cmd_key.h"
@@ -17,6 +18,7 @@ static const struct pp_command commands[] = {
 	{ "campaign", "cut the power of a machine until every arm has its verdict", pp_cmd_campaign },
 	{ "judge", "the verdict again, from the evidence alone", pp_cmd_judge },
 	{ "report", "what one or more campaigns found, as table, JSON or CSV", pp_cmd_report },
+	{ "compare", "does one of two campaigns or arms lose more often than the other", pp_cmd_compare },
 	{ "matrix", "the speed of each way to make a write durable here", pp_cmd_matrix },
 	{ "identify", "what drive is beneath a path, and what can be trusted of it", pp_cmd_identify },
 	{ "pdu", "the power switch by itself: on, off, cycle, status, ...", pp_cmd_pdu },
