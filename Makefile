@@ -29,7 +29,9 @@ PKGS    := libcurl jansson inih libmicrohttpd nettle blkid liburing
 PP_CPPFLAGS := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Isrc -I. -I$(OBJ)
 PP_CFLAGS   := -std=gnu11 -fPIC -pthread $(WARN) $(HARDEN_$(VARIANT))
 PP_LDFLAGS  := -pthread $(SANITIZE_$(VARIANT))
-LIBS        := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
+# SNMP is built in where net-snmp is there (libsnmp-dev).
+SNMP_LIBS   := $(shell pkg-config --libs netsnmp 2>/dev/null)
+LIBS        := $(shell pkg-config --libs $(PKGS) 2>/dev/null) $(SNMP_LIBS) -lm
 DUT_LIBS    := -lblkid -luuid -lnettle -luring -lm
 
 ifneq ($(V),1)
@@ -41,7 +43,7 @@ endif
 
 # Everything but the mains is one archive: each program pulls from it what it calls and no more,
 # which is what keeps plugpull-dut small and static.
-MAINS   := src/cli/plugpull.c src/cli/plugpull_dut.c src/cli/lab_guest.c
+MAINS   := src/cli/plugpull.c src/cli/plugpull_dut.c src/cli/lab_guest.c src/cli/lab_drive.c
 PLUGINS := src/lab/nbdkit_plugin.c
 ALL_SRC := $(filter-out %_win.c %_macos.c,$(wildcard src/core/*.c writer/*.c verifier/*.c pdu/*.c \
              src/lab/*.c src/campaign/*.c src/cli/*.c))
@@ -52,6 +54,7 @@ LIB     := $(OBJ)/libplugpull.a
 PROGRAMS := $(BIN)/plugpull $(BIN)/plugpull-dut
 PROGRAMS += $(if $(wildcard src/cli/lab_guest.c),$(BIN)/plugpull-lab-guest)
 PROGRAMS += $(if $(wildcard src/lab/nbdkit_plugin.c),$(BIN)/plugpull-drive.so)
+PROGRAMS += $(if $(wildcard src/cli/lab_drive.c),$(BIN)/plugpull-lab-drive)
 
 .DELETE_ON_ERROR:
 .PHONY: all check demo bench fuzz clean dist install uninstall tests asan-tests deps
@@ -78,6 +81,8 @@ FORCE:
 
 $(LIB_OBJ) $(MAINS:%.c=$(OBJ)/%.o): | $(OBJ)/version.h
 
+$(OBJ)/pdu/snmp.o: PP_CPPFLAGS += $(if $(SNMP_LIBS),-DPP_HAVE_NET_SNMP)
+
 $(LIB): $(LIB_OBJ)
 	$(call say,AR,$@)
 	@rm -f $@
@@ -99,6 +104,10 @@ $(BIN)/plugpull-lab-guest: $(OBJ)/src/cli/lab_guest.o $(LIB)
 $(BIN)/plugpull-drive.so: $(OBJ)/src/lab/nbdkit_plugin.o $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(PP_LDFLAGS) -shared -o $@ $^ -lm $(LDFLAGS)
+
+$(BIN)/plugpull-lab-drive: $(OBJ)/src/cli/lab_drive.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(PP_LDFLAGS) -o $@ $^ -lfuse3 $(LDFLAGS)
 
 # ---- tests --------------------------------------------------------------------------------
 # One program a file; a test is C with cmocka or an executable script. See scripts/check.
@@ -143,7 +152,7 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/plugpull/profiles $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 755 build/plugpull build/plugpull-dut $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 build/plugpull-lab-guest build/plugpull-drive.so $(DESTDIR)$(PREFIX)/lib/plugpull/
+	install -m 755 build/plugpull-lab-guest build/plugpull-drive.so build/plugpull-lab-drive $(DESTDIR)$(PREFIX)/lib/plugpull/
 	install -m 644 pdu/profiles/*.ini $(DESTDIR)$(PREFIX)/share/plugpull/profiles/
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +22,11 @@ static const struct {
 	{ "user", "PLUGPULL_PDU_USER", offsetof(struct pp_credentials, user), 128 },
 	{ "password", "PLUGPULL_PDU_PASSWORD", offsetof(struct pp_credentials, password), 256 },
 	{ "token", "PLUGPULL_PDU_TOKEN", offsetof(struct pp_credentials, token), 1024 },
+	{ "community", "PLUGPULL_PDU_COMMUNITY", offsetof(struct pp_credentials, community), 128 },
+	{ "auth", "PLUGPULL_PDU_AUTH", offsetof(struct pp_credentials, auth), 16 },
+	{ "privacy", "PLUGPULL_PDU_PRIVACY", offsetof(struct pp_credentials, privacy), 16 },
+	{ "privacy_password", "PLUGPULL_PDU_PRIVACY_PASSWORD",
+	  offsetof(struct pp_credentials, privacy_password), 256 },
 };
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
@@ -57,7 +63,8 @@ static int take_line(struct pp_credentials *credentials, const char *path, int n
 	for (size_t i = 0; i < FIELDS; i++)
 		if (strlen(fields[i].key) == bytes && memcmp(fields[i].key, line, bytes) == 0)
 			return set_field(credentials, i, value, err);
-	return pp_fail(err, PP_ERR_USAGE, "%s:%d: unknown key (user, password and token there are)",
+	return pp_fail(err, PP_ERR_USAGE, "%s:%d: unknown key (there are user, password, token, "
+		"community, auth, privacy, privacy_password)",
 		path, number);
 }
 
@@ -131,6 +138,9 @@ int pp_credentials_load(struct pp_credentials *credentials, const char *path, co
 		goto undo;
 	if (credentials->password[0])
 		encode_basic(credentials);
+	if (credentials->password[0] || credentials->token[0] || credentials->community[0] ||
+	    credentials->privacy_password[0])
+		prctl(PR_SET_DUMPABLE, 0);
 	return 0;
 undo:
 	pp_credentials_wipe(credentials);
@@ -180,6 +190,8 @@ void pp_credentials_redact(const struct pp_credentials *credentials, char *text)
 		blot(text, credentials->password);
 		blot(text, credentials->token);
 		blot(text, credentials->basic);
+		blot(text, credentials->community);
+		blot(text, credentials->privacy_password);
 		blot_encoded(text, credentials->password);
 		blot_encoded(text, credentials->token);
 	}

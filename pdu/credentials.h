@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * User name, password and token of a power switch. They come from a file that only its owner can
- * read, or else from PLUGPULL_PDU_USER, PLUGPULL_PDU_PASSWORD, PLUGPULL_PDU_TOKEN; never from a
- * command line, plan or profile. Whatever is written anywhere passes pp_credentials_redact().
+ * User name, password and token of a power switch; the community, or the pass phrases and protocols,
+ * of one that speaks SNMP. They come from a file that only its owner can read, or else from the
+ * environment (PLUGPULL_PDU_USER, PLUGPULL_PDU_PASSWORD, ...); never from a command line, plan or
+ * profile. A process that has loaded one leaves no core dump and cannot be traced by others. Whatever is written anywhere passes pp_credentials_redact().
  */
 #ifndef PP_PDU_CREDENTIALS_H
 #define PP_PDU_CREDENTIALS_H
@@ -14,6 +15,8 @@
 
 struct pp_credentials {
 	char user[128], password[256], token[1024]; /* "" where not given */
+	char community[128], privacy_password[256]; /* SNMP: version 2c or 1; version 3 */
+	char auth[16], privacy[16]; /* SNMPv3: "SHA", "AES"; "" for those */
 	char basic[600]; /* base64 of user:password, to be redacted too */
 };
 

@@ -23,6 +23,7 @@ struct pp_pdu {
 	int lock_fd, identity_lock_fd;
 	char *target[PP_PDU_OUTLETS_MAX];
 	bool identified;       /* the device has said who it is, and it is who it should be */
+	int64_t t_set_ns;      /* the last command; 0: none */
 	int64_t t_fresh_ns;    /* the last watts sample that counted as fresh */
 	int64_t t_off_read_ns; /* of the last verified off; 0: none since */
 	double load_before;    /* watts read while on, before the last off; 0: none seen */

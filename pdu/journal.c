@@ -34,6 +34,9 @@ static const struct {
 	{ "min_off_ms", NUMBER, C(min_off_ms) },
 	{ "min_on_ms", NUMBER, C(min_on_ms) },
 	{ "cycles_per_hour_max", COUNT, C(cycles_per_hour_max) },
+	{ "cycles_total_max", COUNT, C(cycles_total_max) },
+	{ "dut_host", TEXT, C(dut_host) },
+	{ "wake", TEXT, C(wake) },
 	{ "device_restore_ms", NUMBER, C(device_restore_ms) },
 	{ "connect_timeout_ms", NUMBER, C(connect_timeout_ms) },
 	{ "request_timeout_ms", NUMBER, C(request_timeout_ms) },
@@ -41,6 +44,7 @@ static const struct {
 	{ "settle_ms", NUMBER, C(settle_ms) },
 	{ "poll_ms", NUMBER, C(poll_ms) },
 	{ "watts_period_ms", NUMBER, C(watts_period_ms) },
+	{ "watts_stale_ms", NUMBER, C(watts_stale_ms) },
 	{ "watts_off_max", REAL, C(watts_off_max) },
 #undef C
 };

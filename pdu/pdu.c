@@ -17,10 +17,13 @@
 #include "guard_wire.h"
 #include "http.h"
 #include "internal.h"
+#include "limits.h"
+#include "snmp.h"
 #include "src/core/clock.h"
 
 #define RECORD_TEXT_BYTES 300
 #define LOCK_WAIT_MS      30000
+#define DC_MIN_OFF_MS     30000
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
@@ -58,6 +61,8 @@ static int copy_strings(struct pp_pdu *pdu, const struct pp_pdu_config *from, st
 		{ from->credentials_file, &to->credentials_file, true },
 		{ from->ca_file, &to->ca_file, true },
 		{ from->pin, &to->pin, false },
+		{ from->dut_host, &to->dut_host, false },
+		{ from->wake, &to->wake, false },
 	};
 	bool good = true;
 
@@ -81,6 +86,10 @@ static int copy_strings(struct pp_pdu *pdu, const struct pp_pdu_config *from, st
 static void set_defaults(struct pp_pdu_config *config, const struct pp_profile *profile)
 {
 	config->min_off_ms = or_default(config->min_off_ms, 10000);
+	/* A BMC that is told "on" too early drops it, and rails that are still up have cut nothing. */
+	if (profile->cuts == PP_PDU_CUTS_DC && config->min_off_ms > 0 &&
+	    config->min_off_ms < DC_MIN_OFF_MS)
+		config->min_off_ms = DC_MIN_OFF_MS;
 	config->min_on_ms = or_default(config->min_on_ms, 60000);
 	if (!config->cycles_per_hour_max)
 		config->cycles_per_hour_max = 30;
@@ -91,6 +100,7 @@ static void set_defaults(struct pp_pdu_config *config, const struct pp_profile *
 	config->settle_ms = or_default(config->settle_ms, profile->settle_ms);
 	config->poll_ms = or_default(config->poll_ms, 500);
 	config->watts_period_ms = or_default(config->watts_period_ms, profile->watts_period_ms);
+	config->watts_stale_ms = or_default(config->watts_stale_ms, profile->watts_stale_ms);
 	if (config->watts_off_max <= 0)
 		config->watts_off_max = 1.0;
 }
@@ -152,13 +162,21 @@ static int open_transport(struct pp_pdu *pdu, const struct pp_pdu_config *given,
 {
 	const struct pp_pdu_config *config = &pdu->config;
 
+	static const struct pp_pdu_transport *const transports[] = { &pp_http_transport,
+		&pp_exec_transport, &pp_snmp_transport };
+
 	pdu->transport = given->transport ? given->transport :
-		pdu->profile->exec ? &pp_exec_transport : &pp_http_transport;
+		transports[pdu->profile->transport];
 	if (given->transport) {
 		pdu->self = given->transport_arg;
 		return 0;
 	}
-	if (pdu->profile->exec) {
+	if (pdu->profile->transport == PP_TRANSPORT_SNMP) {
+		pdu->self = pp_snmp_open(pdu->host_key, pdu->profile, &pdu->credentials,
+			config->request_timeout_ms, err);
+		return pdu->self ? 0 : -1;
+	}
+	if (pdu->profile->transport == PP_TRANSPORT_EXEC) {
 		pdu->self = pp_exec_open(config->request_timeout_ms, &pdu->credentials, err);
 		return pdu->self ? 0 : -1;
 	}
@@ -174,7 +192,7 @@ static int name_device(struct pp_pdu *pdu, struct pp_error *err)
 {
 	const char *url = pdu->config.url;
 
-	if (pdu->profile->exec) {
+	if (pdu->profile->transport == PP_TRANSPORT_EXEC) {
 		snprintf(pdu->host_key, sizeof(pdu->host_key), "%s:%s", pdu->profile->name,
 			url ? url : "");
 		snprintf(pdu->host, sizeof(pdu->host), "%s", url ? url : "");
@@ -184,7 +202,8 @@ static int name_device(struct pp_pdu *pdu, struct pp_error *err)
 	}
 	if (!url)
 		return pp_fail(err, PP_ERR_USAGE, "the power switch has no URL");
-	if (pp_http_host_key(url, pdu->host_key, sizeof(pdu->host_key), err) != 0)
+	if ((pdu->profile->transport == PP_TRANSPORT_SNMP ? pp_snmp_host_key : pp_http_host_key)(url,
+	    pdu->host_key, sizeof(pdu->host_key), err) != 0)
 		return -1;
 	snprintf(pdu->host, sizeof(pdu->host), "%s", pdu->host_key);
 	if (strrchr(pdu->host, ':'))
@@ -213,7 +232,8 @@ struct pp_pdu *pp_pdu_open(const struct pp_pdu_config *config, struct pp_error *
 	    !(pdu->profile = pp_profile_load(pdu->config.profile, err)))
 		goto undo;
 	set_defaults(&pdu->config, pdu->profile);
-	if (check_outlets(pdu, err) != 0 || check_device_restore(pdu, err) != 0 ||
+	if ((config->wake && pp_wake_check(config->wake, err) != 0) ||
+	    check_outlets(pdu, err) != 0 || check_device_restore(pdu, err) != 0 ||
 	    name_device(pdu, err) != 0 ||
 	    pp_credentials_load(&pdu->credentials, pdu->config.credentials_file,
 		pdu->profile->auth_user, err) != 0 ||
@@ -254,6 +274,8 @@ void pp_pdu_close(struct pp_pdu *pdu)
 	free((void *)config->credentials_file);
 	free((void *)config->ca_file);
 	free((void *)config->pin);
+	free((void *)config->dut_host);
+	free((void *)config->wake);
 	pp_profile_free(pdu->profile);
 	pp_credentials_wipe(&pdu->credentials);
 	free(pdu);
@@ -368,7 +390,8 @@ static void record_request(struct pp_pdu *pdu, const struct pp_ask *ask,
 		(json_int_t)ask->t_sent_ns, "t_done_ns", (json_int_t)ask->t_done_ns, "accepted",
 		good);
 	if (json && request->path) {
-		json_object_set_new(json, "method", json_string(request->method));
+		json_object_set_new(json, "method", json_string(pdu->profile->transport !=
+			PP_TRANSPORT_SNMP ? request->method : request->body ? "SET" : "GET"));
 		json_object_set_new(json, "path", pp_pdu_record_text(pdu, request->path));
 	}
 	if (json && request->body)
@@ -412,6 +435,7 @@ static struct pp_values values_of(struct pp_pdu *pdu, int outlet, int64_t time_m
 		.host = pdu->host[0] ? pdu->host : NULL,
 		.target = outlet < 0 ? NULL : pdu->target[outlet],
 		.time_ms = time_ms,
+		.credentials = &pdu->credentials,
 	};
 }
 
@@ -470,6 +494,9 @@ static int send_locked(struct pp_pdu *pdu, struct pp_ask *ask,
 	rc = pdu->transport->request(pdu->self, request, reply, err);
 	ask->t_done_ns = pp_pdu_now_ns(pdu);
 	unlock(pdu);
+	if (ask->request == &pdu->profile->off || ask->request == &pdu->profile->on ||
+	    ask->request == &pdu->profile->timed_off)
+		pdu->t_set_ns = ask->t_done_ns;
 	ask->answered = rc == 0;
 	ask->maybe_executed = rc == 0 || reply->maybe_executed;
 	return rc;
@@ -598,7 +625,8 @@ int pp_pdu_status(struct pp_pdu *pdu, struct pp_pdu_status *status, struct pp_er
 		status->watts += watts;
 	}
 	status->state = combine(status->outlet, count);
-	if (status->has_watts && (!pdu->t_fresh_ns ||
+	if (status->has_watts && (!pdu->t_set_ns || status->t_ns - pdu->t_set_ns >=
+	    pdu->config.watts_stale_ms * PP_NS_PER_MS) && (!pdu->t_fresh_ns ||
 	    status->t_ns - pdu->t_fresh_ns >= pdu->config.watts_period_ms * PP_NS_PER_MS)) {
 		status->watts_fresh = true;
 		pdu->t_fresh_ns = status->t_ns;

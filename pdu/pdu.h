@@ -61,13 +61,17 @@ struct pp_pdu_config {
 	const char *pin;      /* "sha256//..." public key; enough without a chain */
 	bool insecure;        /* do not verify TLS; printed in the record */
 	const char *state_dir;/* locks, journal, history [$XDG_STATE_HOME/plugpull, ~/.local/state/..] */
-	int64_t min_off_ms;   /* pp_pdu_on() waits for it [10 s; < 0: none] */
+	int64_t min_off_ms;   /* pp_pdu_on() waits for it [10 s, dc profiles 30 s; < 0: none] */
 	int64_t min_on_ms;    /* pp_pdu_off() refuses before [60 s; < 0: none] */
 	int cycles_per_hour_max; /* pp_pdu_off() refuses beyond [30; < 0: none] */
+	int cycles_total_max; /* pp_pdu_off() refuses beyond, for ever: a relay wears out [none] */
+	const char *dut_host; /* the machine itself: refuse if the switch is it [not checked] */
+	const char *wake;     /* "MAC[@ADDRESS[:PORT]]": wake on LAN after an on [none] */
 	int64_t device_restore_ms; /* ask the device itself to turn on after this [0: do not] */
 	int64_t connect_timeout_ms, request_timeout_ms; /* [3 s, 10 s] */
 	int64_t verify_timeout_ms, settle_ms, poll_ms;  /* [the profile's; poll 500 ms] */
 	int64_t watts_period_ms; /* the meter's time for a new sample [the profile's] */
+	int64_t watts_stale_ms;  /* its figure means nothing so long after a command [the profile's] */
 	double watts_off_max; /* more than this in an outlet that reads off contradicts it [1.0] */
 	/* One JSON object a call, without a newline: the evidence file pdu.jsonl. Never a secret. */
 	void (*record)(void *arg, const char *json_line);
@@ -136,7 +140,8 @@ struct pp_pdu_times {
 
 /* 0 only if verified; else -1, times->outcome says which, and the power is on again unless the
  * outcome is PP_PDU_NOT_RESTORED. Refuses (nothing is sent): another identity, outlet not read as
- * on, limits, journal entry of another process, profile that cannot read back. */
+ * on, limits, deny list (limits.h), journal entry of another process, profile that cannot read
+ * back. */
 int pp_pdu_off(struct pp_pdu *pdu, struct pp_pdu_times *times, struct pp_error *err);
 
 /* 0 only if read back on (twice); waits for min_off_ms first. Tries for verify_timeout_ms, repeats

@@ -39,7 +39,9 @@ static const struct key keys[] = {
 	{ "profile", "name", STRING, P(name) },
 	{ "profile", "title", STRING, P(title) },
 	{ "profile", "notes", LIST, P(notes) },
-	{ "profile", "transport", TRANSPORT, P(exec) },
+	{ "profile", "transport", TRANSPORT, P(transport) },
+	{ "profile", "sys_object", WORD_LIST, P(sys_object) },
+	{ "profile", "snmp_version", INTEGER, P(snmp_version) },
 	{ "profile", "cuts", CUTS, P(cuts) },
 	{ "profile", "auth", AUTH, P(auth) },
 	{ "profile", "auth_user", STRING, P(auth_user) },
@@ -49,6 +51,7 @@ static const struct key keys[] = {
 	{ "profile", "verify_timeout_ms", INTEGER, P(verify_timeout_ms) },
 	{ "profile", "stagger_ms", INTEGER, P(stagger_ms) },
 	{ "profile", "watts_period_ms", INTEGER, P(watts_period_ms) },
+	{ "profile", "watts_stale_ms", INTEGER, P(watts_stale_ms) },
 	{ "status", "state", STRING, P(state) },
 	{ "status", "state_regex", STRING, P(state_regex) },
 	{ "status", "on", BAR_LIST, P(state_on) },
@@ -75,7 +78,10 @@ static const struct key keys[] = {
 	{ NULL, "expect_text", STRING, R(expect_text) },
 	{ NULL, "forbid_text", STRING, R(forbid_text) },
 	{ NULL, "argv", STRING, R(argv) },
-	{ NULL, "input", STRING, R(input) },
+	{ NULL, "input", LIST, R(input) },
+	{ NULL, "exit", WORD_LIST, R(exits) },
+	{ NULL, "oid", STRING, R(oid) },
+	{ NULL, "set", STRING, R(set) },
 };
 
 static const struct {
@@ -153,6 +159,16 @@ static bool has_secret(const char *text)
 	return at && strchr(at + 3, '@') && strcspn(at + 3, "@") < strcspn(at + 3, "/");
 }
 
+/* A line for a program's standard input names a secret ("passwd={password}") without holding it. */
+static bool names_secret(const char *text)
+{
+	const char *at = strchr(text, '=');
+	size_t bytes = at ? (size_t)(at - text) : 0;
+
+	return at && strspn(text, "abcdefghijklmnopqrstuvwxyz_-") == bytes &&
+		(strcmp(at, "={password}") == 0 || strcmp(at, "={token}") == 0);
+}
+
 static bool add_item(struct pp_profile_list *list, const char *text, size_t bytes)
 {
 	if (list->count == PP_PROFILE_LIST_MAX)
@@ -189,8 +205,9 @@ static const struct {
 	{ AUTH, "none", PP_AUTH_NONE },     { AUTH, "basic", PP_AUTH_BASIC },
 	{ AUTH, "digest", PP_AUTH_DIGEST }, { AUTH, "bearer", PP_AUTH_BEARER },
 	{ CUTS, "mains", PP_PDU_CUTS_MAINS }, { CUTS, "dc", PP_PDU_CUTS_DC },
-	{ CUTS, "slot", PP_PDU_CUTS_SLOT }, { TRANSPORT, "http", 0 },
-	{ TRANSPORT, "exec", 1 },           { UNIT, "s", 0 },
+	{ CUTS, "slot", PP_PDU_CUTS_SLOT }, { TRANSPORT, "http", PP_TRANSPORT_HTTP },
+	{ TRANSPORT, "exec", PP_TRANSPORT_EXEC }, { TRANSPORT, "snmp", PP_TRANSPORT_SNMP },
+	{ UNIT, "s", 0 },
 	{ UNIT, "ms", 0 },                  { UNIT, "ds", 0 },
 };
 
@@ -242,16 +259,11 @@ static int store(struct parse *parse, const struct key *key, void *base, const c
 		return *(char **)slot != NULL;
 	case AUTH:
 	case CUTS:
+	case TRANSPORT:
 		word = word_value(key->form, value);
 		if (word < 0)
 			return complain(parse, "unknown value", value);
 		*(int *)slot = word;
-		return 1;
-	case TRANSPORT:
-		word = word_value(key->form, value);
-		if (word < 0)
-			return complain(parse, "unknown transport (http or exec):", value);
-		*(bool *)slot = word != 0;
 		return 1;
 	}
 	return 0;
@@ -301,7 +313,7 @@ static int handle(void *user, const char *section, const char *name, const char 
 	if (parse->failed)
 		return 0;
 	if (has_secret(name) || (has_secret(value) && strcmp(name, "notes") != 0 &&
-	    strcmp(name, "why") != 0))
+	    strcmp(name, "why") != 0 && !(strcmp(name, "input") == 0 && names_secret(value))))
 		return complain(parse, "a profile must not hold credentials (use the credentials "
 			"file):", name);
 	request = find_request(parse, section);
@@ -328,36 +340,127 @@ static int incomplete(struct pp_profile *profile, struct pp_error *err, const ch
 	return pp_fail(err, PP_ERR_USAGE, "%s: %s", profile->path, what);
 }
 
-static int check_request(struct pp_profile *profile, const char *section,
+/* Which keys a request may hold and which it must, by transport. */
+static int check_keys(struct pp_profile *profile, const char *section,
 	struct pp_profile_request *request, struct pp_error *err)
 {
-	const char *missing = profile->exec ? request->argv : request->path;
+	static const char *const names[] = { "path", "argv", "oid" };
+	static const char *const transports[] = { "http", "exec", "snmp" };
+	const struct {
+		bool given;
+		enum pp_profile_transport of;
+	} keys_of[] = {
+		{ request->path || request->body || request->header.count, PP_TRANSPORT_HTTP },
+		{ request->argv || request->input.count || request->exits.count, PP_TRANSPORT_EXEC },
+		{ request->oid || request->set, PP_TRANSPORT_SNMP },
+	};
+	const char *const must[] = { request->path, request->argv, request->oid };
 
-	if (!request->given)
-		return 0;
-	if (!missing)
+	if (!must[profile->transport])
 		return pp_fail(err, PP_ERR_USAGE, "%s: [%s] has no '%s'", profile->path, section,
-			profile->exec ? "argv" : "path");
-	if (profile->exec && (request->path || request->body || request->header.count))
-		return pp_fail(err, PP_ERR_USAGE, "%s: [%s] mixes argv with HTTP keys", profile->path,
-			section);
-	if (!profile->exec && (request->argv || request->input))
-		return pp_fail(err, PP_ERR_USAGE, "%s: [%s] has argv but the transport is http",
-			profile->path, section);
-	if (!profile->exec && request->path[0] != '/' && request->path[0] != '{')
-		return pp_fail(err, PP_ERR_USAGE, "%s: [%s] path must begin with '/'", profile->path,
-			section);
+			names[profile->transport]);
+	for (size_t i = 0; i < sizeof(keys_of) / sizeof(keys_of[0]); i++)
+		if (keys_of[i].given && keys_of[i].of != profile->transport)
+			return pp_fail(err, PP_ERR_USAGE, "%s: [%s] has keys of %s, but the transport "
+				"is %s", profile->path, section, transports[keys_of[i].of],
+				transports[profile->transport]);
+	return 0;
+}
+
+static int check_status_codes(struct pp_profile *profile, const char *section,
+	struct pp_profile_request *request, struct pp_error *err)
+{
 	for (int i = 0; i < request->status.count; i++) {
 		int code = atoi(request->status.item[i]);
 
-		if (strlen(request->status.item[i]) != 3 || code < 200 || code > 499)
+		if (profile->transport != PP_TRANSPORT_HTTP ||
+		    strlen(request->status.item[i]) != 3 || code < 200 || code > 499)
 			return pp_fail(err, PP_ERR_USAGE, "%s: [%s] status '%s' is not an exact code",
 				profile->path, section, request->status.item[i]);
 	}
+	for (int i = 0; i < request->exits.count; i++) {
+		const char *text = request->exits.item[i];
+		char code[16];
+
+		if (strspn(text, "0123456789") != strlen(text) || strlen(text) > 3 || atoi(text) > 255)
+			return pp_fail(err, PP_ERR_USAGE, "%s: [%s] exit '%s' is not an exit status",
+				profile->path, section, text);
+		snprintf(code, sizeof(code), "%d", atoi(text) ? 1000 + atoi(text) : 200);
+		if (!add_item(&request->status, code, strlen(code)))
+			return pp_fail(err, PP_ERR_SYSTEM, "out of memory");
+	}
+	return 0;
+}
+
+static bool is_oid(const char *text)
+{
+	return text[0] == '.' && !strstr(text, "..") && text[1];
+}
+
+static int check_snmp(struct pp_profile *profile, const char *section,
+	struct pp_profile_request *request, struct pp_error *err)
+{
+	bool sets = request == &profile->off || request == &profile->on ||
+		request == &profile->timed_off;
+
+	if (!is_oid(request->oid))
+		return pp_fail(err, PP_ERR_USAGE, "%s: [%s] oid '%s' does not begin with '.' and a "
+			"number", profile->path, section, request->oid);
+	if (sets != (request->set != NULL))
+		return pp_fail(err, PP_ERR_USAGE, "%s: [%s] %s", profile->path, section,
+			sets ? "has no 'set'" : "must only read");
+	/* An error of the agent comes as an answer, and is never a good one. */
+	return add_item(&request->forbid, "/error", 6) ? 0 :
+		pp_fail(err, PP_ERR_SYSTEM, "out of memory");
+}
+
+static int check_request(struct pp_profile *profile, const char *section,
+	struct pp_profile_request *request, struct pp_error *err)
+{
+	if (!request->given)
+		return 0;
+	if (check_keys(profile, section, request, err) != 0 ||
+	    check_status_codes(profile, section, request, err) != 0 ||
+	    (request->oid && check_snmp(profile, section, request, err) != 0))
+		return -1;
+	if (request->path && request->path[0] != '/' && request->path[0] != '{')
+		return pp_fail(err, PP_ERR_USAGE, "%s: [%s] path must begin with '/'", profile->path,
+			section);
 	if (!request->method)
 		request->method = strdup("GET");
 	if (!request->status.count && !add_item(&request->status, "200", 3))
 		return pp_fail(err, PP_ERR_SYSTEM, "out of memory");
+	return 0;
+}
+
+/* What SNMP answers is one value: the profile need not say where in the answer it is. */
+static int set_snmp_defaults(struct pp_profile *profile, struct pp_error *err)
+{
+	const struct {
+		bool given;
+		char **pointer;
+	} values[] = {
+		{ profile->status.given && !profile->state_regex, &profile->state },
+		{ profile->identity.given && !profile->identity_regex, &profile->identity_id },
+		{ profile->label.given, &profile->label_label },
+		{ profile->watts.given, &profile->watts_watts },
+	};
+
+	if (profile->transport != PP_TRANSPORT_SNMP)
+		return profile->sys_object.count ?
+			incomplete(profile, err, "'sys_object' is a key of the transport snmp") : 0;
+	if (profile->auth != PP_AUTH_NONE)
+		return incomplete(profile, err, "'auth' is a key of the transport http");
+	if (profile->snmp_version != 1 && profile->snmp_version != 2)
+		return incomplete(profile, err, "'snmp_version' is 1 or 2");
+	if (!profile->sys_object.count)
+		return incomplete(profile, err, "[profile] has no 'sys_object' (whose sysObjectID it is for)");
+	for (int i = 0; i < profile->sys_object.count; i++)
+		if (!is_oid(profile->sys_object.item[i]))
+			return incomplete(profile, err, "'sys_object' does not begin with '.' and a number");
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		if (values[i].given && !*values[i].pointer && !(*values[i].pointer = strdup("/value")))
+			return pp_fail(err, PP_ERR_SYSTEM, "out of memory");
 	return 0;
 }
 
@@ -401,7 +504,7 @@ static int check_whole(struct pp_profile *profile, struct pp_error *err)
 	for (int i = 0; i < profile->check_count; i++)
 		if (check_request(profile, "check", &profile->check[i].request, err) != 0)
 			return -1;
-	if (check_state_map(profile, err) != 0)
+	if (set_snmp_defaults(profile, err) != 0 || check_state_map(profile, err) != 0)
 		return -1;
 	if (profile->timed_off.given && (!profile->timed_unit || !profile->timed_max))
 		return incomplete(profile, err, "[timed-off] needs 'unit' and 'max'");
@@ -428,8 +531,9 @@ struct pp_profile *pp_profile_parse(const char *file, const char *text, size_t b
 		goto undo;
 	}
 	parse.profile->index_base = 1;
+	parse.profile->snmp_version = 2;
 	parse.profile->verify_timeout_ms = 30000;
-	parse.profile->stagger_ms = 1000;
+	parse.profile->stagger_ms = 1100; /* over a second, for inrush */
 	parse.profile->watts_period_ms = 1000;
 	bad = ini_parse_stream(read_line, &parse, handle, &parse);
 	if (parse.bad_line) {
@@ -465,7 +569,10 @@ static void free_request(struct pp_profile_request *request)
 	free(request->expect_text);
 	free(request->forbid_text);
 	free(request->argv);
-	free(request->input);
+	free(request->oid);
+	free(request->set);
+	free_list(&request->input);
+	free_list(&request->exits);
 	free_list(&request->header);
 	free_list(&request->status);
 	free_list(&request->expect);

@@ -18,6 +18,7 @@
 #define PP_PROFILE_LIST_MAX   16
 #define PP_PROFILE_CHECKS_MAX 8
 
+enum pp_profile_transport { PP_TRANSPORT_HTTP, PP_TRANSPORT_EXEC, PP_TRANSPORT_SNMP };
 enum pp_profile_auth { PP_AUTH_NONE, PP_AUTH_BASIC, PP_AUTH_DIGEST, PP_AUTH_BEARER };
 
 struct pp_profile_list {
@@ -32,13 +33,16 @@ struct pp_profile_request {
 	char *path;
 	char *body;
 	struct pp_profile_list header;
-	struct pp_profile_list status; /* exact HTTP codes (200); exec: always exit 0 */
+	struct pp_profile_list status; /* exact HTTP codes (200) */
 	struct pp_profile_list expect; /* "/pointer value|value", "/pointer? value": may be absent */
 	struct pp_profile_list forbid; /* "/pointer": must be absent or null */
 	char *expect_text; /* extended regex that the whole answer must match */
 	char *forbid_text;
 	char *argv;   /* exec: words, '...' and "..." group, no shell */
-	char *input;  /* exec: standard input */
+	struct pp_profile_list input; /* exec: lines of standard input */
+	struct pp_profile_list exits; /* exec: exit statuses that are good (0); kept in status */
+	char *oid;    /* SNMP: what is read or set */
+	char *set;    /* SNMP: the integer that is written */
 };
 
 struct pp_profile_check {
@@ -51,7 +55,9 @@ struct pp_profile {
 	char *path; /* the file it came from */
 	char *name, *title;
 	struct pp_profile_list notes;
-	bool exec;
+	enum pp_profile_transport transport;
+	struct pp_profile_list sys_object; /* SNMP: what sysObjectID must begin with */
+	int64_t snmp_version; /* with a community: 2 (2c) or 1 */
 	enum pp_pdu_cuts cuts;
 	enum pp_profile_auth auth;
 	char *auth_user; /* the user name when the credentials give none */
@@ -69,6 +75,7 @@ struct pp_profile {
 	struct pp_profile_list pending_if; /* "/pointer value": pending, whatever the state says */
 	char *status_watts, *watts_watts;
 	int64_t watts_period_ms; /* how long the meter needs for a new sample */
+	int64_t watts_stale_ms;  /* how long after a command its figure means nothing */
 	char *identity_id, *identity_model, *identity_regex, *label_label;
 	char *target_target;
 	char *timed_unit;    /* "s", "ms" or "ds" */

@@ -151,7 +151,7 @@ bool pp_state_alive(pid_t pid, unsigned long long start, const char *boot_id)
 	return pid > 0 && strcmp(now, boot_id) == 0 && pp_state_process_start(pid) == start;
 }
 
-/* Lines "BOOT_ID NANOSECONDS off|on". A line that is none is skipped: a limit, not evidence. */
+/* A first line "total N", then lines "BOOT_ID NANOSECONDS off|on". A line that is none is skipped: a limit, not evidence. */
 static void read_line(const char *line, const char *boot_id, int64_t now_ns,
 	struct pp_history *history)
 {
@@ -159,6 +159,8 @@ static void read_line(const char *line, const char *boot_id, int64_t now_ns,
 	long long at;
 	char what[4];
 
+	if (sscanf(line, "total %lld", &at) == 1)
+		history->offs_total = at;
 	if (strncmp(line, boot_id, bytes) != 0 || sscanf(line + bytes, " %lld %3s", &at, what) != 2)
 		return;
 	if (strcmp(what, "on") == 0 && at > history->last_on_ns)
@@ -200,15 +202,19 @@ int pp_history_add(const char *dir, const char *key, const char *what, struct pp
 {
 	char path[PATH_MAX], boot_id[PP_BOOT_ID_BYTES], *line, *save = NULL;
 	int64_t now_ns = pp_clock_boot_ns();
+	struct pp_history history;
 	struct pp_buf before, after;
 	int rc;
 
+	if (pp_history_read(dir, key, &history, NULL) != 0)
+		memset(&history, 0, sizeof(history));
 	if (pp_state_path(dir, "history", key, ".txt", path, sizeof(path), err) != 0)
 		return -1;
 	if (load(path, &before, NULL) != 0)
 		pp_buf_clear(&before); /* too long or unreadable: begin anew */
 	pp_buf_init(&after, HISTORY_BYTES_MAX);
 	pp_state_boot_id(boot_id);
+	pp_buf_addf(&after, "total %lld\n", history.offs_total + (strcmp(what, "off") == 0));
 	for (line = before.data ? strtok_r(before.data, "\n", &save) : NULL; line;
 	     line = strtok_r(NULL, "\n", &save)) {
 		size_t bytes = strlen(boot_id);

@@ -40,6 +40,7 @@ struct pp_history {
 	int offs_last_hour;
 	int64_t oldest_off_ns; /* of those; 0: none */
 	int64_t last_on_ns;    /* 0: unknown */
+	long long offs_total;  /* ever, in all boots */
 };
 int pp_history_read(const char *dir, const char *key, struct pp_history *history,
 	struct pp_error *err);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "limits.h"
 #include "src/core/clock.h"
 
 #define STREAK 2 /* reads in a row that make a state believed */
@@ -129,6 +130,20 @@ static void add_history(struct pp_pdu *pdu, const char *what)
 
 /* ---- on ----------------------------------------------------------------------------------- */
 
+/* A BMC has no queue: an "on" that comes while it still powers off is lost, or worse, answered. So it
+ * is given time to be either on or off. */
+static void await_rest(struct pp_pdu *pdu, int64_t deadline_ns)
+{
+	while (pdu->profile->cuts == PP_PDU_CUTS_DC && pp_pdu_can_verify(pdu)) {
+		struct pp_pdu_status status;
+
+		if ((pp_pdu_status(pdu, &status, NULL) == 0 && (status.state == PP_PDU_OFF ||
+		    status.state == PP_PDU_ON)) || pp_pdu_now_ns(pdu) >= deadline_ns)
+			return;
+		pp_pdu_sleep_ms(pdu, pdu->config.poll_ms);
+	}
+}
+
 /* Sends and polls until all read on or the time is up. The set is repeated: it is idempotent, and
  * a device that was busy or rebooting has forgotten the first. */
 static int make_on(struct pp_pdu *pdu, struct pp_pdu_times *times, struct pp_error *err)
@@ -139,6 +154,7 @@ static int make_on(struct pp_pdu *pdu, struct pp_pdu_times *times, struct pp_err
 
 	if (again_ms < pdu->config.verify_timeout_ms / 4)
 		again_ms = pdu->config.verify_timeout_ms / 4;
+	await_rest(pdu, deadline_ns);
 	do {
 		for (int i = 0; i < pdu->config.outlet_count; i++) {
 			if (i) /* inrush of several supplies at once trips breakers */
@@ -214,6 +230,8 @@ int pp_pdu_on(struct pp_pdu *pdu, struct pp_pdu_times *times, struct pp_error *e
 	add_history(pdu, "on");
 	settle_journal(pdu, times->t_read_ns);
 	record_outcome(pdu, "on", times, NULL);
+	if (pdu->config.wake && pp_wake_send(pdu->config.wake, &why) != 0)
+		record_outcome(pdu, "wake", times, why.text);
 	return 0;
 }
 
@@ -242,6 +260,31 @@ int64_t pp_pdu_off_allowed_in_ms(struct pp_pdu *pdu)
 	return wait_ms;
 }
 
+/* What no reading of the switch can make right. */
+static int may_ever(struct pp_pdu *pdu, struct pp_error *err)
+{
+	const struct pp_pdu_config *config = &pdu->config;
+
+	if (config->dut_host && pdu->host[0] &&
+	    pp_same_host_check(pdu->host, config->dut_host, err) != 0)
+		return -1;
+	for (int i = 0; !config->no_journal && i < config->outlet_count; i++) {
+		struct pp_history history;
+		char key[400];
+
+		if (pp_deny_check(pdu->state_dir, pdu->host_key, config->outlets[i], err) != 0)
+			return -1;
+		history_key(pdu, i, key, sizeof(key));
+		if (config->cycles_total_max > 0 &&
+		    pp_history_read(pdu->state_dir, key, &history, NULL) == 0 &&
+		    history.offs_total >= config->cycles_total_max)
+			return pp_fail(err, PP_ERR_REFUSED, "outlet '%s' has been cut %lld times; %d "
+				"are allowed", config->outlets[i], history.offs_total,
+				config->cycles_total_max);
+	}
+	return 0;
+}
+
 /* All that must hold before anything is sent. Sets the outcome if it does not. */
 static int may_cut(struct pp_pdu *pdu, struct pp_pdu_times *times, struct pp_error *err)
 {
@@ -252,6 +295,8 @@ static int may_cut(struct pp_pdu *pdu, struct pp_pdu_times *times, struct pp_err
 	if (!pp_pdu_can_verify(pdu))
 		return pp_fail(err, PP_ERR_REFUSED, "profile '%s' cannot read a state back, so it can "
 			"never prove an off", pdu->profile->name);
+	if (may_ever(pdu, err) != 0)
+		return -1;
 	wait_ms = pp_pdu_off_allowed_in_ms(pdu);
 	if (wait_ms > 0)
 		return pp_fail(err, PP_ERR_REFUSED, "limits on switching: wait %lld s",

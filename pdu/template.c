@@ -45,10 +45,37 @@ static void add_escaped(struct pp_buf *out, const char *text, enum pp_place plac
 				pp_buf_add(out, text, 1);
 			break;
 		case PP_PLACE_RAW:
+		case PP_PLACE_ARGV:
+		case PP_PLACE_INPUT:
 			pp_buf_add(out, text, 1);
 			break;
 		}
 	}
+}
+
+/* Names of the credentials: 1 filled, 0 not one of them, or not in this place; -1 no value. */
+static int lookup_secret(char *out, size_t bytes, const char *name, enum pp_place place,
+	const struct pp_values *values, struct pp_error *err)
+{
+	const struct pp_credentials *credentials = values->credentials;
+	const char *value = NULL;
+
+	if (place != PP_PLACE_ARGV && place != PP_PLACE_INPUT)
+		return 0;
+	if (strcmp(name, "user") == 0)
+		value = credentials ? credentials->user : "";
+	else if (strcmp(name, "password") == 0)
+		value = credentials ? credentials->password : "";
+	else if (strcmp(name, "token") == 0)
+		value = credentials ? credentials->token : "";
+	if (!value)
+		return 0;
+	if (place == PP_PLACE_ARGV && strcmp(name, "user") != 0)
+		return pp_fail(err, PP_ERR_USAGE, "{%s} on a command line, where all can read it", name);
+	if (!*value)
+		return pp_fail(err, PP_ERR_USAGE, "the credentials have no %s", name);
+	snprintf(out, bytes, "%s", value);
+	return 1;
 }
 
 /* The value of one name: 1 filled, 0 not a name of ours, -1 no value here. */
@@ -72,6 +99,14 @@ static int lookup(char *out, size_t bytes, const char *name, const struct pp_val
 		snprintf(out, bytes, "%lld", n - (long long)values->index_base);
 		return 1;
 	}
+	if (strcmp(name, "n1") == 0) {
+		n = values->outlet ? strtoll(values->outlet, &end, 10) : -1;
+		if (!values->outlet || *end || end == values->outlet || n < 0)
+			return pp_fail(err, PP_ERR_USAGE, "outlet '%s' is not a number",
+				values->outlet ? values->outlet : "");
+		snprintf(out, bytes, "%lld", n + 1);
+		return 1;
+	}
 	if (strcmp(name, "host") == 0) {
 		if (!values->host)
 			return pp_fail(err, PP_ERR_USAGE, "the profile needs a host");
@@ -93,8 +128,8 @@ int pp_template_fill(struct pp_buf *out, const char *text, enum pp_place place,
 	const struct pp_values *values, struct pp_error *err)
 {
 	while (*text) {
-		char name[8] = "", value[256];
-		size_t bytes = *text == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz0") : 0;
+		char name[10] = "", value[1100];
+		size_t bytes = *text == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz01") : 0;
 		int known = 0;
 
 		if (*text == '{' && strncmp(text, "{target}", 8) == 0) {
@@ -106,7 +141,9 @@ int pp_template_fill(struct pp_buf *out, const char *text, enum pp_place place,
 		}
 		if (bytes && bytes < sizeof(name) && text[1 + bytes] == '}') {
 			memcpy(name, text + 1, bytes);
-			known = lookup(value, sizeof(value), name, values, err);
+			known = lookup_secret(value, sizeof(value), name, place, values, err);
+			if (known == 0)
+				known = lookup(value, sizeof(value), name, values, err);
 		}
 		if (known < 0)
 			return -1;
@@ -117,6 +154,7 @@ int pp_template_fill(struct pp_buf *out, const char *text, enum pp_place place,
 		if (has_control(value))
 			return pp_fail(err, PP_ERR_USAGE, "control character in {%s}", name);
 		add_escaped(out, value, place);
+		explicit_bzero(value, sizeof(value));
 		text += bytes + 2;
 	}
 	if (out->failed)
@@ -162,12 +200,34 @@ static int split_words(struct pp_pdu_request *request, const char *text,
 			return pp_fail(err, PP_ERR_USAGE, "argv has an open quote");
 		if (request->argv_count == PP_PDU_WORDS_MAX)
 			return pp_fail(err, PP_ERR_USAGE, "argv has too many words");
-		request->argv[request->argv_count] = fill(word, PP_PLACE_RAW, values, err);
+		request->argv[request->argv_count] = fill(word, PP_PLACE_ARGV, values, err);
 		if (!request->argv[request->argv_count])
 			return -1;
 		request->argv_count++;
 	}
 	return 0;
+}
+
+static char *fill_lines(const struct pp_profile_list *lines, const struct pp_values *values,
+	struct pp_error *err)
+{
+	struct pp_buf buf;
+	char *copy = NULL;
+	int rc = 0;
+
+	pp_buf_init(&buf, TEXT_BYTES_MAX);
+	for (int i = 0; rc == 0 && i < lines->count; i++) {
+		rc = pp_template_fill(&buf, lines->item[i], PP_PLACE_INPUT, values, err);
+		pp_buf_add(&buf, "\n", 1);
+	}
+	if (rc == 0 && !buf.failed && buf.data)
+		copy = strdup(buf.data);
+	if (rc == 0 && !copy)
+		pp_fail(err, PP_ERR_USAGE, "input is too long");
+	if (buf.data)
+		explicit_bzero(buf.data, buf.bytes);
+	pp_buf_release(&buf);
+	return copy;
 }
 
 static enum pp_place body_place(const struct pp_profile_request *from)
@@ -187,7 +247,11 @@ int pp_template_request(struct pp_pdu_request *request, const struct pp_profile_
 		return -1;
 	if (from->body && !(request->body = fill(from->body, body_place(from), values, err)))
 		return -1;
-	if (from->input && !(request->input = fill(from->input, PP_PLACE_RAW, values, err)))
+	if (from->oid && !(request->path = fill(from->oid, PP_PLACE_RAW, values, err)))
+		return -1;
+	if (from->set && !(request->body = fill(from->set, PP_PLACE_RAW, values, err)))
+		return -1;
+	if (from->input.count && !(request->input = fill_lines(&from->input, values, err)))
 		return -1;
 	for (int i = 0; i < from->header.count; i++) {
 		char *header = fill(from->header.item[i], PP_PLACE_RAW, values, err);
@@ -208,6 +272,8 @@ void pp_request_release(struct pp_pdu_request *request)
 	free(request->method);
 	free(request->path);
 	free(request->body);
+	if (request->input)
+		explicit_bzero(request->input, strlen(request->input)); /* may hold a password */
 	free(request->input);
 	memset(request, 0, sizeof(*request));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * How a request reaches a device and its answer comes back: by HTTP (http.h), by a program
- * (exec.h), or by whatever a test or simulator puts here. Time goes through here too, so that a
+ * (exec.h), by SNMP (snmp.h), or by whatever a test or simulator puts here. Time goes through here too, so that a
  * simulated switch can run on simulated time.
  */
 #ifndef PP_PDU_TRANSPORT_H
@@ -20,7 +20,7 @@
 struct pp_pdu_request {
 	const char *what;   /* "off", "on", "status", ...: for records and messages */
 	const char *outlet; /* as the person wrote it, or NULL */
-	char *method, *path, *body;
+	char *method, *path, *body; /* SNMP: path is the OID, body the integer to set */
 	char *header[PP_PDU_WORDS_MAX];
 	int header_count;
 	char *argv[PP_PDU_WORDS_MAX + 1]; /* exec; NULL after the last */

@@ -13,23 +13,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pdu/guard.h"
 #include "pdu/pdu.h"
 #include "pdu/profile.h"
+#include "pdu/prove.h"
 #include "src/core/clock.h"
 
 enum { EXIT_DONE = 0, EXIT_REFUSED = 2, EXIT_UNKNOWN = 3, EXIT_NOT_RESTORED = 4 };
 
 struct options {
 	struct pp_pdu_config config;
-	int64_t off_ms;
+	int64_t off_ms, back_ms, hold_up_ms;
+	const char *alive, *proof;
+	const char *others[64];
+	int others_count;
 	int fd;
 	bool yes, json, help;
 	FILE *record;
 };
 
-enum form { TEXT, SECONDS, FLAG, OUTLET, RECORD, NUMBER };
+enum form { TEXT, SECONDS, FLAG, OUTLET, OTHER, RECORD, NUMBER };
 
 struct option_row {
 	const char *name, *argument, *help;
@@ -64,6 +69,18 @@ static const struct option_row rows[] = {
 	  O(config.device_restore_ms) },
 	{ "verify-timeout", "SECONDS", "how long a change may take [the profile's]", SECONDS,
 	  O(config.verify_timeout_ms) },
+	{ "alive", "HOW", "ask the machine: tcp:HOST:PORT, ping:HOST or cmd:PROGRAM", TEXT, O(alive) },
+	{ "hold-up", "SECONDS", "how long it may still answer after the off [20]", SECONDS,
+	  O(hold_up_ms) },
+	{ "back-time", "SECONDS", "prove: how long it may take to answer again [600]", SECONDS,
+	  O(back_ms) },
+	{ "other", "N", "prove: an outlet that must not change; again for more [all]", OTHER, 0 },
+	{ "proof", "FILE", "prove: write the proof there too", TEXT, O(proof) },
+	{ "dut", "HOST", "the machine: refuse if the switch is it [--alive's]", TEXT,
+	  O(config.dut_host) },
+	{ "max-cycles", "N", "refuse an off beyond so many in all [no limit]", NUMBER,
+	  O(config.cycles_total_max) },
+	{ "wake", "MAC[@ADDRESS]", "wake it on LAN after the on", TEXT, O(config.wake) },
 	{ "record", "FILE", "append each request and answer as a line of JSON", RECORD, 0 },
 	{ "yes", NULL, "really switch; without it only the state is read", FLAG, O(yes) },
 	{ "json", NULL, "print one JSON object", FLAG, O(json) },
@@ -249,15 +266,45 @@ static int run_on(struct options *options, int argc, char **argv)
 	return code;
 }
 
+static struct pp_alive *open_alive(struct options *options, struct pp_error *err)
+{
+	struct pp_alive *alive = pp_alive_parse(options->alive, err);
+
+	if (alive && !options->config.dut_host)
+		options->config.dut_host = pp_alive_host(alive);
+	return alive;
+}
+
+/* After a verified off: what else says so. 0, or the exit status. */
+static int witnessed(struct options *options, struct pp_pdu *pdu, struct pp_alive *alive,
+	struct pp_error *err)
+{
+	struct pp_witness_config config = { .alive = alive, .timeout_ms = options->hold_up_ms };
+	struct pp_witness witness;
+
+	if (pp_pdu_witness(pdu, &config, &witness, err) == 0) {
+		fprintf(stderr, "plugpull pdu: off, and %s\n", witness.lost ?
+			"the machine fell silent" : "its meter shows nothing");
+		return EXIT_DONE;
+	}
+	if (err->class == PP_ERR_UNSUPPORTED || !alive) {
+		fprintf(stderr, "plugpull pdu: %s (--alive)\n", err->text);
+		*err = (struct pp_error){ 0 };
+		return EXIT_DONE;
+	}
+	return EXIT_UNKNOWN;
+}
+
 /* From here to leave_off or on, the guard turns on if this process ends. */
 static int off_guarded(struct options *options, struct pp_pdu *pdu, struct pp_guard *guard,
-	bool and_on)
+	struct pp_alive *alive, bool and_on)
 {
 	int64_t off_ms = options->off_ms > 0 ? options->off_ms : 10000;
 	struct pp_pdu_status status = { 0 };
 	struct pp_pdu_times times = { 0 };
 	struct pp_error err = { 0 };
 	int code;
+	bool seen;
 
 	if (pp_guard_arm(guard, pp_clock_mono_ns() + (off_ms + 300000) * PP_NS_PER_MS, &err) != 0)
 		return say_error(&err, EXIT_REFUSED);
@@ -268,19 +315,27 @@ static int off_guarded(struct options *options, struct pp_pdu *pdu, struct pp_gu
 			pp_guard_disarm(guard, NULL, NULL);
 		return code;
 	}
-	if (and_on) {
+	seen = witnessed(options, pdu, alive, &err) == EXIT_DONE;
+	/* An off that the machine contradicts is not left so: it is not known what was switched. */
+	if (and_on || !seen) {
 		int64_t done_ms = (pp_clock_mono_ns() - times.t_read_ns) / PP_NS_PER_MS;
+		struct pp_error trouble = { 0 };
 		struct pp_pdu_times on;
 
-		pp_clock_sleep_ms(off_ms > done_ms ? off_ms - done_ms : 0);
-		if (pp_pdu_on(pdu, &on, &err) != 0)
+		if (seen)
+			pp_clock_sleep_ms(off_ms > done_ms ? off_ms - done_ms : 0);
+		if (pp_pdu_on(pdu, &on, &trouble) != 0) {
 			times.outcome = PP_PDU_NOT_RESTORED;
+			err = trouble;
+		} else if (!seen) {
+			times.outcome = PP_PDU_STATE_UNKNOWN;
+		}
 	} else if (pp_pdu_leave_off(pdu, &err) != 0) {
 		times.outcome = PP_PDU_STATE_UNKNOWN;
 	}
 	pp_pdu_status(pdu, &status, NULL);
 	code = report(options, and_on ? "cycle" : "off", &times, &status, &err);
-	if (times.outcome == PP_PDU_VERIFIED)
+	if (times.outcome != PP_PDU_NOT_RESTORED)
 		pp_guard_disarm(guard, NULL, NULL);
 	return code;
 }
@@ -290,33 +345,44 @@ static int run_cut(struct options *options, bool and_on)
 	struct pp_pdu_status status;
 	struct pp_guard *guard;
 	struct pp_error err = { 0 };
+	struct pp_alive *alive = NULL;
 	struct pp_pdu *pdu;
 	int code;
 
 	if (!options->yes)
 		return dry_run(options, and_on ? "off and on" : "off");
+	if (options->alive && (!(alive = open_alive(options, &err)) ||
+	    pp_pdu_await_life(alive, 3000, &err) != 0)) {
+		pp_alive_free(alive);
+		return say_error(&err, EXIT_REFUSED);
+	}
 	pdu = open_switch(options);
-	if (!pdu)
+	if (!pdu) {
+		pp_alive_free(alive);
 		return EXIT_REFUSED;
+	}
 	if (!and_on && pp_pdu_status(pdu, &status, NULL) == 0 && status.state == PP_PDU_OFF) {
 		struct pp_pdu_times times = { .outcome = PP_PDU_VERIFIED };
 
 		fprintf(stderr, "plugpull pdu: the outlet is off already\n");
 		code = report(options, "off", &times, &status, &err);
 		pp_pdu_close(pdu);
+		pp_alive_free(alive);
 		return code;
 	}
 	guard = pp_guard_start(&options->config, NULL, &err);
 	if (!guard) {
 		pp_pdu_close(pdu);
+		pp_alive_free(alive);
 		return say_error(&err, err.class == PP_ERR_PEER ? EXIT_UNKNOWN : EXIT_REFUSED);
 	}
-	code = off_guarded(options, pdu, guard, and_on);
+	code = off_guarded(options, pdu, guard, alive, and_on);
 	if (code == EXIT_NOT_RESTORED)
 		fprintf(stderr, "plugpull pdu: THE POWER IS NOT RESTORED; the guard (process %d) goes on "
 			"trying; press Ctrl-C to leave it to that\n", (int)pp_guard_pid(guard));
 	pp_guard_stop(guard, NULL);
 	pp_pdu_close(pdu);
+	pp_alive_free(alive);
 	return code;
 }
 
@@ -332,6 +398,79 @@ static int run_cycle(struct options *options, int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	return run_cut(options, true);
+}
+
+static void say_step(void *arg, const char *step)
+{
+	(void)arg;
+	fprintf(stderr, "plugpull pdu: %s\n", step);
+}
+
+static int run_prove(struct options *options, int argc, char **argv)
+{
+	struct pp_prove_config config = { .pdu = &options->config, .off_ms = options->off_ms,
+		.back_ms = options->back_ms, .witness = { .timeout_ms = options->hold_up_ms },
+		.say = say_step, .path = options->proof, .others_count = options->others_count };
+	enum pp_pdu_outcome outcome;
+	struct pp_error err = { 0 };
+	json_t *json;
+	int rc;
+
+	(void)argc;
+	(void)argv;
+	if (!options->alive)
+		return usage_error("--alive is missing for", "prove");
+	if (!options->yes)
+		return dry_run(options, "off and on, watching the machine and the other outlets");
+	memcpy(config.others, options->others, sizeof(config.others));
+	config.alive = open_alive(options, &err);
+	if (!config.alive)
+		return say_error(&err, EXIT_REFUSED);
+	rc = pp_prove(&config, &outcome, &err);
+	pp_alive_free(config.alive);
+	if (rc != 0)
+		fprintf(stderr, "plugpull pdu: %s\n", err.text);
+	if (options->json) {
+		json = json_pack("{s:i, s:s, s:b, s:s}", "format", 1, "command", "prove", "proven",
+			rc == 0, "outcome", pp_pdu_outcome_name(outcome));
+		if (json && rc != 0)
+			json_object_set_new(json, "error", json_string(err.text));
+		print_json(json);
+	} else {
+		printf("prove: %s\n", rc == 0 ? "this outlet, and it alone, feeds the machine" :
+			"not proven");
+	}
+	return rc == 0 ? EXIT_DONE : outcome == PP_PDU_VERIFIED ? EXIT_UNKNOWN : exit_of(outcome);
+}
+
+/* For whoever installs it: the program's own path, and the folder that this user would use. */
+static int run_unit(struct options *options, int argc, char **argv)
+{
+	const char *state = options->config.state_dir;
+	char exe[4096];
+	ssize_t bytes = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	(void)argc;
+	(void)argv;
+	if (bytes <= 0 || (state && state[0] != '/'))
+		return usage_error("not a full path:", bytes <= 0 ? "/proc/self/exe" : state);
+	exe[bytes] = '\0';
+	printf("# plugpull pdu unit > /etc/systemd/system/plugpull-recover.service\n"
+		"# systemctl enable plugpull-recover.service\n"
+		"[Unit]\n"
+		"Description=turn on the outlets that plugpull's journal says must be on\n"
+		"Wants=network-online.target\n"
+		"After=network-online.target\n\n"
+		"[Service]\n"
+		"Type=oneshot\n"
+		"User=%s\n"
+		"ExecStart=%s pdu recover%s%s\n"
+		"Restart=on-failure\n"
+		"RestartSec=30\n\n"
+		"[Install]\n"
+		"WantedBy=multi-user.target\n", getenv("USER") ? getenv("USER") : "root", exe,
+		state ? " --state-dir " : "", state ? state : "");
+	return EXIT_DONE;
 }
 
 static void say_recovered(void *arg, const struct pp_pdu_recovered *recovered)
@@ -440,7 +579,10 @@ static const struct command commands[] = {
 	{ "off", "", "turn off, read back off twice; leave it off", run_off, true },
 	{ "cycle", "", "off, wait, on, each read back", run_cycle, true },
 	{ "status", "", "read state, watts, identity, label", run_status, true },
+	{ "prove", "", "cycle it, and see that this machine and nothing else hangs on it", run_prove,
+	  true },
 	{ "recover", "", "turn on whatever the journal says must be on", run_recover, false },
+	{ "unit", "", "print a systemd unit that runs recover at boot", run_unit, false },
 	{ "list", "", "profiles there are", run_list, false },
 	{ "check", "FILE...", "check profiles", run_check, false },
 	{ "guard", "", NULL, run_guard, false },
@@ -508,6 +650,11 @@ static int take_option(struct options *options, const struct option_row *row, ch
 		if (options->config.outlet_count == PP_PDU_OUTLETS_MAX)
 			return usage_error("too many outlets at", argument), -1;
 		options->config.outlets[options->config.outlet_count++] = argument;
+		return 0;
+	case OTHER:
+		if (options->others_count == (int)(sizeof(options->others) / sizeof(*options->others)))
+			return usage_error("too many others at", argument), -1;
+		options->others[options->others_count++] = argument;
 		return 0;
 	case RECORD:
 		options->record = fopen(argument, "ae");

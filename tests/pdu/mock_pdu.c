@@ -121,6 +121,10 @@ struct mock {
 	int late; /* outlet + 1 that a lost command will still change */
 	bool late_on;
 	unsigned nonce;
+	unsigned gang;   /* relays that go with whatever is switched */
+	bool *blind;     /* set by the first off */
+	int timed_s[MOCK_OUTLETS]; /* seconds until the device itself turns on; 0: no timer */
+	char seen[1 << 16]; /* the heads of all requests */
 };
 
 /* ---- small helpers for dialects ------------------------------------------------------------- */
@@ -321,6 +325,11 @@ static void mock_set(struct mock *mock, int outlet, bool on, bool struck)
 		mock->countdown[outlet] = 0;
 	if (!mock->countdown[outlet])
 		mock->relay[outlet] = on;
+	for (int i = 0; i < MOCK_OUTLETS; i++)
+		if (mock->gang & 1U << i)
+			mock->relay[i] = on;
+	if (mock->blind && !on)
+		*mock->blind = true;
 }
 
 /* ---- the server ----------------------------------------------------------------------------- */
@@ -550,6 +559,7 @@ static void *mock_connection_main(void *arg)
 
 	if (mock_read(connection->fd, request)) {
 		pthread_mutex_lock(&mock->lock);
+		strncat(mock->seen, request->headers, sizeof(mock->seen) - strlen(mock->seen) - 1);
 		mock_serve_request(mock, connection->fd, request);
 		pthread_mutex_unlock(&mock->lock);
 	}
