@@ -11,6 +11,7 @@
 #include "cmd_lab.h"
 #include "cmd_matrix.h"
 #include "cmd_pdu.h"
+#include "cmd_simulate.h"
 #include "cmd_size.h"
 #include "command.h"
 
@@ -26,6 +27,7 @@ static const struct pp_command commands[] = {
 	{ "key", "make a key that control host and agent share", pp_cmd_key },
 	{ "size", "how many cuts a criterion needs, and how many hours", pp_cmd_size },
 	{ "lab", "a machine with drives and a power switch on this computer", pp_cmd_lab },
+	{ "simulate", "power cuts in memory, by the thousand, to prove the judge", pp_cmd_simulate },
 };
 
 static const struct pp_program program = {

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Goal: over every row of the catalogue the judge says what is true: an honest drive is never
+ * accused, and of a liar every cut that destroyed data up to D is called a loss, of the right slots,
+ * classes and ages (M4, M5, M8.1); and a campaign's verdict is worth what its criterion says (M7.3).
+ * Method: a few thousand simulated cuts with a fresh seed, which is printed; the simulator knows the
+ * truth. The rest of the hundreds of thousands are scripts/torture's.
+ *
+ * Again with a known seed: test_simulate SEED [CUTS OF EACH DRIVE]
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "src/core/record.h"
+#include "src/lab/simulate.h"
+
+static uint64_t seed;
+static uint64_t cuts_each = 60;
+
+static struct pp_sim_plan plan_for(const char *behaviour)
+{
+	struct pp_sim_plan plan = { .behaviour = pp_sim_drive_behaviour_find(behaviour),
+		.workload = PP_WORKLOADS, .kind = -1, .records = 300, .net_delay_ns = -1,
+		.net_loss_ns = -1, .survive_pct = 101, .barriers = true, .cuts_a_rig = 12 };
+
+	assert_non_null(plan.behaviour);
+	return plan;
+}
+
+static bool watch(void *ctx, const struct pp_sim_plan *plan, uint64_t rig_seed,
+	const struct pp_sim_outcome *o)
+{
+	(void)ctx;
+	if (o->word != PP_SIM_AGREES)
+		fail_msg("drive %s, rig with seed %" PRIu64 ", cut %u: %s: %s", plan->behaviour->name,
+			rig_seed, o->cut, pp_sim_word_name(o->word), o->difference);
+	return true;
+}
+
+static struct pp_sim_tally run(const struct pp_sim_plan *plan, uint64_t cuts)
+{
+	struct pp_sim_tally tally = { 0 };
+	struct pp_error err;
+
+	if (pp_simulate(plan, seed, cuts, &tally, watch, NULL, &err) != 0)
+		fail_msg("%s", err.text);
+	return tally;
+}
+
+static void honest_drives_are_never_accused(void **state)
+{
+	const struct pp_sim_drive_behaviour *b;
+	size_t i;
+
+	(void)state;
+	for (i = 0; (b = pp_sim_drive_behaviour_at(i)); i++) {
+		struct pp_sim_plan plan = plan_for(b->name);
+		struct pp_sim_tally t;
+
+		if (!b->honest)
+			continue;
+		t = run(&plan, 2 * cuts_each);
+		assert_int_equal(t.lost, 0);
+		/* What nobody looked at would be no proof. */
+		assert_true(t.voids + t.opens + t.unexposed < t.cuts / 3);
+	}
+}
+
+static void every_workload_on_honest_drives(void **state)
+{
+	static const char *const names[] = { "overwrite", "append", "fallocated", "create", "rename" };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct pp_sim_plan plan = plan_for("reorders");
+
+		assert_true(pp_workload_find(names[i], &plan.workload));
+		assert_int_equal(run(&plan, cuts_each / 2).lost, 0);
+	}
+}
+
+/* Until it has shown itself: a lie that this never sees would be a lie that it cannot see. */
+static void every_lie_is_caught(void **state)
+{
+	const struct pp_sim_drive_behaviour *b;
+	size_t i;
+
+	(void)state;
+	for (i = 0; (b = pp_sim_drive_behaviour_at(i)); i++) {
+		struct pp_sim_plan plan = plan_for(b->name);
+		struct pp_sim_tally t;
+
+		if (b->honest)
+			continue;
+		t = run(&plan, cuts_each);
+		if (t.lost == 0)
+			t = run(&plan, 20 * cuts_each);
+		if (t.lost == 0)
+			fail_msg("drive %s lost nothing in %" PRIu64 " cuts from seed %" PRIu64, b->name,
+				t.cuts, seed);
+	}
+}
+
+/* Each lie of the cut itself shows as the class that its physics makes (M4.4). */
+static void classes_are_those_of_the_physics(void **state)
+{
+	static const struct {
+		const char *drive;
+		enum pp_loss_class class;
+	} rows[] = {
+		{ "ignores-flush", PP_LOSS_STALE }, { "shorn", PP_LOSS_TORN },
+		{ "tears-sector", PP_LOSS_CORRUPT }, { "rots", PP_LOSS_CORRUPT },
+		{ "flies", PP_LOSS_MISDIRECTED }, { "rolls-back", PP_LOSS_STALE },
+		{ "old-epoch", PP_LOSS_STALE }, { "paired-pages", PP_LOSS_UNREADABLE },
+		{ "third-gone", PP_LOSS_UNREADABLE }, { "third-blank", PP_LOSS_BLANK },
+		{ "dies", PP_LOSS_DEVICE_GONE },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct pp_sim_plan plan = plan_for(rows[i].drive);
+		struct pp_sim_tally t;
+
+		plan.workload = PP_OVERWRITE;
+		plan.method = pp_method_find("fdatasync");
+		plan.record_bytes = 8192;
+		/* A capacious cache behind a slow medium, nothing of which survives. */
+		plan.cache_bytes = 8 << 20;
+		plan.survive_pct = 0;
+		t = run(&plan, 60);
+		if (!t.of[rows[i].class])
+			fail_msg("drive %s never lost a record as %s", rows[i].drive,
+				pp_loss_class_name(rows[i].class));
+	}
+}
+
+/* The controls lose on an honest drive, and what they lose is told exactly (M7). */
+static void controls_lose(void **state)
+{
+	static const char *const names[] = { "write", "direct" };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		struct pp_sim_plan plan = plan_for("honest");
+		struct pp_sim_tally t;
+
+		plan.method = pp_method_find(names[i]);
+		plan.record_bytes = 4096;
+		t = run(&plan, 2 * cuts_each);
+		assert_true(t.lost > t.cuts / 10);
+	}
+}
+
+/* An honest drive that is not asked loses, and is not the one to blame (M8.2). */
+static bool not_asked(void *ctx, const struct pp_sim_plan *plan, uint64_t rig_seed,
+	const struct pp_sim_outcome *o)
+{
+	if (o->trial.outcome == PP_TRIAL_LOSS)
+		assert_false(o->trial.kernel_asked);
+	return watch(ctx, plan, rig_seed, o);
+}
+
+static void no_barriers(void **state)
+{
+	struct pp_sim_plan plan = plan_for("honest");
+	struct pp_sim_tally t = { 0 };
+	struct pp_error err;
+
+	(void)state;
+	plan.barriers = false;
+	plan.kind = PP_TARGET_FILE;
+	plan.method = pp_method_find("fdatasync");
+	plan.cache_bytes = 8 << 20;
+	plan.survive_pct = 0;
+	assert_int_equal(pp_simulate(&plan, seed, cuts_each, &t, not_asked, NULL, &err), 0);
+	assert_true(t.lost > t.cuts / 4);
+}
+
+struct digest {
+	XXH3_state_t *state;
+	uint64_t lines;
+};
+
+static void add_line(void *ctx, const char *line)
+{
+	struct digest *d = ctx;
+
+	XXH3_64bits_update(d->state, line, strlen(line));
+	d->lines++;
+}
+
+static uint64_t digest_of(uint64_t rig_seed)
+{
+	struct pp_sim_plan plan = plan_for("old-epoch");
+	struct digest d = { XXH3_createState(), 0 };
+	struct pp_error err;
+	uint64_t sum;
+
+	XXH3_64bits_reset(d.state);
+	assert_int_equal(pp_sim_replay(&plan, rig_seed, add_line, &d, &err), 0);
+	assert_true(d.lines > 100);
+	sum = XXH3_64bits_digest(d.state);
+	XXH3_freeState(d.state);
+	return sum;
+}
+
+static void a_seed_gives_the_same_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(digest_of(seed), digest_of(seed));
+	assert_int_not_equal(digest_of(seed), digest_of(seed + 1));
+}
+
+/* M7.3, M8.3: honest drives pass, drives that ignore the method do not. */
+static void campaigns(void **state)
+{
+	struct pp_sim_plan plan = plan_for("honest");
+	struct pp_sim_campaigns r;
+	struct pp_criterion criterion;
+	struct pp_error err;
+
+	(void)state;
+	assert_int_equal(pp_criterion_parse("95/90", &criterion, &err), 0);
+	plan.method = pp_method_find("fdatasync");
+	plan.workload = PP_OVERWRITE;
+	plan.record_bytes = 4096;
+	plan.cache_bytes = 8 << 20;
+	plan.survive_pct = 0;
+	plan.records = 100;
+	assert_int_equal(pp_sim_campaign(&plan, &criterion, seed, 12, &r, &err), 0);
+	assert_true(r.safe >= 10);
+	assert_int_equal(r.unsafe, 0);
+	plan.behaviour = pp_sim_drive_behaviour_find("ignores-flush");
+	assert_int_equal(pp_sim_campaign(&plan, &criterion, seed, 12, &r, &err), 0);
+	assert_int_equal(r.safe, 0);
+	assert_int_equal(r.unsafe, 12);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(honest_drives_are_never_accused),
+		cmocka_unit_test(every_workload_on_honest_drives),
+		cmocka_unit_test(every_lie_is_caught),
+		cmocka_unit_test(classes_are_those_of_the_physics),
+		cmocka_unit_test(controls_lose),
+		cmocka_unit_test(no_barriers),
+		cmocka_unit_test(a_seed_gives_the_same_bytes),
+		cmocka_unit_test(campaigns),
+	};
+	struct pp_run_id id;
+
+	if (argc > 1)
+		seed = strtoull(argv[1], NULL, 10);
+	else if (pp_run_id_draw(&id, NULL) == 0)
+		seed = (uint64_t)id.bytes[0] << 24 | id.bytes[1] << 16 | id.bytes[2] << 8 | id.bytes[3];
+	if (argc > 2)
+		cuts_each = strtoull(argv[2], NULL, 10);
+	fprintf(stderr, "seed %" PRIu64 "\n", seed);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
