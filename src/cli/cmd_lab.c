@@ -19,7 +19,7 @@
 #include "cmd_lab.h"
 #include "lab_keys.h"
 #include "lab/lab.h"
-#include "lab/rig_vm.h"
+#include "lab/rig.h"
 
 #define AGENT_WORDS_MAX 32
 
@@ -80,7 +80,8 @@ static const struct {
 		"      plugpull-lab(1)), size, cache, destage (bytes/s), survive (%), order (oldest, random),\n"
 		"      latency-us, block (512, 4096)" },
 	{ { "seed", required_argument, NULL, 's' }, "N", "of all draws (default 1)" },
-	{ { "rig", required_argument, NULL, 'r' }, "vm", "the kind of machine" },
+	{ { "rig", required_argument, NULL, 'r' }, "vm|loop",
+		"the kind of machine: QEMU, or namespaces of this kernel over loop devices (default vm)" },
 	{ { "work-dir", required_argument, NULL, 'w' }, "DIR",
 		"keep drive images and logs there (default: gone at the end)" },
 	{ { "agent-port", required_argument, NULL, 'p' }, "PORT",
@@ -96,6 +97,7 @@ static const struct {
 	{ { "dut", required_argument, NULL, 'D' }, "FILE", "plugpull-dut for the guest; none: no agent" },
 	{ { "guest-tool", required_argument, NULL, 'G' }, "FILE", "plugpull-lab-guest" },
 	{ { "plugin", required_argument, NULL, 'L' }, "FILE", "plugpull-drive.so" },
+	{ { "drive-tool", required_argument, NULL, 'T' }, "FILE", "plugpull-lab-drive" },
 	{ { "config", required_argument, NULL, OPT_CONFIG }, "FILE",
 		"the same as an INI file: [lab] with these names, [drive SERIAL] with a drive's keys" },
 	{ { "until-eof", no_argument, NULL, OPT_UNTIL_EOF }, NULL, "stop when standard input ends too" },
@@ -139,7 +141,7 @@ static int set_option(struct options *o, int c, const char *value)
 	switch (c) {
 	case 'd': return parse_drive(o, value);
 	case 's': return pp_lab_number(value, &o->lab.seed);
-	case 'r': o->lab.rig = value; return 0;
+	case 'r': o->lab.rig = value; return pp_rig_kind_exists(value) ? 0 : -1;
 	case 'w': o->lab.work_dir = value; return 0;
 	case 'p':
 		if (pp_lab_number(value, &n) || n < 1 || n > 65535)
@@ -159,6 +161,7 @@ static int set_option(struct options *o, int c, const char *value)
 	case 'D': o->lab.dut = value; return 0;
 	case 'G': o->lab.guest_tool = value; return 0;
 	case 'L': o->lab.plugin = value; return 0;
+	case 'T': o->lab.drive_tool = value; return 0;
 	case OPT_UNTIL_EOF: o->until_eof = true; return 0;
 	default: return -1;
 	}
@@ -311,17 +314,20 @@ static int find_part(const char **part, const char *name, char *path, size_t byt
 
 int pp_cmd_lab(int argc, char **argv)
 {
-	static char dut[4096 + 64], guest_tool[4096 + 64], plugin[4096 + 64];
+	static char dut[4096 + 64], guest_tool[4096 + 64], front[4096 + 64];
 	static struct options o;
 	int status;
+	bool loop;
 
 	o = (struct options){ .lab = { .rig = "vm", .seed = 1, .talk = talk } };
 	o.lab.drives = o.drives;
 	o.lab.agent_words = o.agent_words;
 	status = parse(&o, argc, argv);
+	loop = !strcmp(o.lab.rig, "loop");
 	if (status < 0 && (find_part(&o.lab.dut, "plugpull-dut", dut, sizeof(dut))
 		    || find_part(&o.lab.guest_tool, "plugpull-lab-guest", guest_tool, sizeof(guest_tool))
-		    || find_part(&o.lab.plugin, "plugpull-drive.so", plugin, sizeof(plugin))))
+		    || find_part(loop ? &o.lab.drive_tool : &o.lab.plugin,
+			    loop ? "plugpull-lab-drive" : "plugpull-drive.so", front, sizeof(front))))
 		status = 2;
 	if (status < 0) {
 		if (!strcmp(o.lab.dut, "none"))

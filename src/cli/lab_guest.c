@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * plugpull-lab-guest: the lab's virtual machine runs this as init, poweroff, reboot and smartctl;
- * the name it is called by decides.
+ * plugpull-lab-guest: the lab's machines run this as init, poweroff, reboot and smartctl; the name
+ * it is called by decides. The loop rig starts it as loop-hold and loop-boot.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lab/guest.h"
+#include "lab/loop_machine.h"
 
 int main(int argc, char **argv)
 {
@@ -17,12 +18,20 @@ int main(int argc, char **argv)
 
 	if (!strcmp(name, "smartctl"))
 		return guest_smartctl(argc, argv);
+	if (!strcmp(name, "poweroff") && loop_inside())
+		return loop_shut_down(RB_POWER_OFF) ? 2 : 0;
+	if (!strcmp(name, "reboot") && loop_inside())
+		return loop_shut_down(RB_AUTOBOOT) ? 2 : 0;
+	if (argc == 3 && !strcmp(argv[1], "loop-hold"))
+		return loop_hold(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "loop-boot"))
+		return loop_boot(argv[2]);
 	if (!strcmp(name, "poweroff"))
 		return guest_shut_down(RB_POWER_OFF) ? 2 : 0;
 	if (!strcmp(name, "reboot"))
 		return guest_shut_down(RB_AUTOBOOT) ? 2 : 0;
 	if (!strcmp(name, "init") && getpid() == 1)
 		guest_init();
-	fprintf(stderr, "%s: runs inside the virtual machine of the lab only\n", name);
+	fprintf(stderr, "%s: runs inside the machines of the lab only\n", name);
 	return 2;
 }

@@ -8,7 +8,7 @@
 
 #include "src/core/file.h"
 #include "src/core/text.h"
-#include "src/lab/rig_vm.h"
+#include "src/lab/rig.h"
 
 const struct pp_lab_drive pp_lab_drive_defaults = { .behaviour = "honest", .size_bytes = 512 << 20,
 	.cache_bytes = 8 << 20, .destage_bytes_per_s = 4 << 20, .survive_pct = 50, .block_bytes = 512 };
@@ -86,7 +86,7 @@ static int set_key(struct pp_lab_of_plan *lab, const struct pp_plan *plan, const
 {
 	if (strcmp(key, "rig") == 0) {
 		pp_text_copy(lab->rig, sizeof(lab->rig), value);
-		return strcmp(value, "vm") == 0 ? 0 : -1;
+		return pp_rig_kind_exists(value) ? 0 : -1;
 	}
 	if (strcmp(key, "accel") == 0) {
 		pp_text_copy(lab->accel, sizeof(lab->accel), value);
@@ -120,6 +120,7 @@ int pp_lab_of_plan(struct pp_lab_of_plan *lab, const struct pp_plan *plan, const
 	lab->config.dut = lab->dut;
 	lab->config.guest_tool = lab->guest_tool;
 	lab->config.plugin = lab->plugin;
+	lab->config.drive_tool = lab->drive_tool;
 	for (i = 0; i < plan->drives; i++) {
 		lab->drives[i] = pp_lab_drive_defaults;
 		if (strlen(plan->drive[i].serial) >= sizeof(lab->drives[i].serial))
@@ -137,6 +138,8 @@ int pp_lab_of_plan(struct pp_lab_of_plan *lab, const struct pp_plan *plan, const
 	if (pp_lab_find_part("plugpull-dut", lab->dut, sizeof(lab->dut), err) != 0 ||
 		pp_lab_find_part("plugpull-lab-guest", lab->guest_tool, sizeof(lab->guest_tool), err) != 0)
 		return -1;
+	if (strcmp(lab->rig, "loop") == 0)
+		return pp_lab_find_part("plugpull-lab-drive", lab->drive_tool, sizeof(lab->drive_tool), err);
 	return pp_lab_find_part("plugpull-drive.so", lab->plugin, sizeof(lab->plugin), err);
 }
 
@@ -175,6 +178,7 @@ int pp_lab_fill_plan(struct pp_plan *plan, const struct pp_lab_info *info, struc
 	strcpy(plan->pdu_profile, "shelly-gen2");
 	strcpy(plan->outlet[0], "1");
 	plan->outlets = 1;
+	plan->unproven = true; /* wired by the lab itself, new each time */
 	if (write_credentials(plan, info->password_file, err) != 0)
 		return -1;
 	return pp_mkdirs(plan->pdu_state_dir, err);

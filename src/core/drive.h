@@ -9,7 +9,8 @@
  * Command Set (IDENTIFY DEVICE), NVMe Base Specification (Identify Controller, feature 06h).
  *
  * A *drive* here is any whole block device that has an identity: a disk by its serial or WWN, an
- * nbd device by its backend identifier, a loop device by its backing file, md and dm by their UUID.
+ * nbd device by its backend identifier, a loop device by its reference (losetup --loop-ref) or else
+ * by its backing file, md and dm by their UUID.
  * Nothing here writes to a device. All functions are safe from any thread.
  */
 #ifndef PP_CORE_DRIVE_H
@@ -90,6 +91,7 @@ struct pp_drive_ops {
 	int (*ata_identify)(const char *node, uint8_t page[512]);
 	int (*nvme_identify)(const char *node, uint8_t page[4096]);
 	int (*nvme_write_cache)(const char *node, bool *on); /* feature 06h, current value */
+	int (*loop_reference)(const char *node, char reference[64]); /* loop(4): lo_file_name */
 };
 
 struct pp_sysroot {

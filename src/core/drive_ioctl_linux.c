@@ -8,7 +8,9 @@
 
 #include <fcntl.h>
 #include <linux/hdreg.h>
+#include <linux/loop.h>
 #include <linux/nvme_ioctl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -74,10 +76,25 @@ static int nvme_write_cache(const char *node, bool *on)
 	return 0;
 }
 
+static int loop_reference(const char *node, char reference[64])
+{
+	struct loop_info64 info = {0};
+	int fd = open_quietly(node);
+	int rc;
+
+	if (fd < 0)
+		return -1;
+	rc = ioctl(fd, LOOP_GET_STATUS64, &info);
+	close(fd);
+	snprintf(reference, LO_NAME_SIZE, "%s", (const char *)info.lo_file_name);
+	return rc == 0 ? 0 : -1;
+}
+
 static const struct pp_drive_ops ops = {
 	.ata_identify = ata_identify,
 	.nvme_identify = nvme_identify,
 	.nvme_write_cache = nvme_write_cache,
+	.loop_reference = loop_reference,
 };
 
 const struct pp_sysroot pp_sysroot_live = {.root = "", .ops = &ops};

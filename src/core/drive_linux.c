@@ -247,10 +247,26 @@ static void read_dm(const struct pp_sysroot *sys, const char *dir, struct pp_dri
 	pp_sys_text(sys, info->model, sizeof(info->model), "%s/dm/name", dir);
 }
 
+/* losetup(8), and the kernel's own users of loop, fill the reference in with the name of the file, as
+ * far as it fits: that is no name of its own. */
+static bool own_reference(const char *reference, const char *file)
+{
+	size_t n = strlen(reference), file_bytes = strlen(file);
+
+	if (!n || reference[0] == '/' || !printable(reference))
+		return false;
+	return n > file_bytes || strcmp(reference, file + file_bytes - n) != 0;
+}
+
 static void read_loop(const struct pp_sysroot *sys, const char *dir, struct pp_drive_info *info)
 {
+	char name[64];
+
 	pp_sys_text(sys, info->backing_file, sizeof(info->backing_file), "%s/loop/backing_file", dir);
 	snprintf(info->serial, sizeof(info->serial), "%s", info->backing_file);
+	if (sys->ops && sys->ops->loop_reference && sys->ops->loop_reference(info->node, name) == 0 &&
+		own_reference(name, info->backing_file))
+		snprintf(info->serial, sizeof(info->serial), "%s", name);
 	snprintf(info->model, sizeof(info->model), "loop");
 }
 

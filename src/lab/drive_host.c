@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "drive_host.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -19,7 +21,9 @@
 
 #define START_MS   10000
 #define COMMAND_MS 30000
-#define PAUSE_MS   5
+#define PAUSE_MS   2
+#define SETTINGS   9
+#define FRONT_WORDS_MAX 16
 
 int pp_lab_drive_check(const struct pp_lab_drive *drive, struct pp_error *err)
 {
@@ -68,19 +72,20 @@ int pp_lab_connect(const char *path, int64_t timeout_ms, struct pp_error *err)
 	}
 }
 
-int pp_drive_host_start(struct pp_drive_host *host, const char *netns_path, const char *plugin,
-	uint64_t seed, const char *log_path, struct pp_error *err)
+int pp_drive_host_start(struct pp_drive_host *host, const char *const front[], uint64_t seed,
+	const char *log_path, struct pp_error *err)
 {
 	const struct pp_lab_drive *d = &host->drive;
-	char net[96], port[16], words[9][4200];
-	const char *argv[] = { "nsenter", net, "nbdkit", "-f", "-i", "127.0.0.1", "-p", port, plugin,
-		words[0], words[1], words[2], words[3], words[4], words[5], words[6], words[7], words[8],
-		NULL };
-	int64_t until_ns = pp_clock_mono_ns() + START_MS * PP_NS_PER_MS;
-	int fd;
+	const char *argv[FRONT_WORDS_MAX + SETTINGS + 1] = { NULL };
+	char words[SETTINGS][4200];
+	int n = 0;
 
-	snprintf(net, sizeof(net), "--net=%s", netns_path);
-	snprintf(port, sizeof(port), "%d", host->port);
+	for (; front[n]; n++) {
+		assert(n < FRONT_WORDS_MAX);
+		argv[n] = front[n];
+	}
+	for (int i = 0; i < SETTINGS; i++)
+		argv[n++] = words[i];
 	snprintf(words[0], sizeof(words[0]), "image=%s", host->image);
 	snprintf(words[1], sizeof(words[1]), "size=%" PRIu64, d->size_bytes);
 	snprintf(words[2], sizeof(words[2]), "behaviour=%s", d->behaviour);
@@ -96,6 +101,14 @@ int pp_drive_host_start(struct pp_drive_host *host, const char *netns_path, cons
 		host->pid = 0;
 		return -1;
 	}
+	return 0;
+}
+
+int pp_drive_host_await(struct pp_drive_host *host, const char *log_path, struct pp_error *err)
+{
+	int64_t until_ns = pp_clock_mono_ns() + START_MS * PP_NS_PER_MS;
+	int fd;
+
 	for (;;) {
 		fd = pp_lab_connect(host->control, 0, err);
 		if (fd >= 0) {
@@ -104,12 +117,12 @@ int pp_drive_host_start(struct pp_drive_host *host, const char *netns_path, cons
 		}
 		if (waitpid(host->pid, NULL, WNOHANG) == host->pid) {
 			host->pid = 0;
-			return pp_fail(err, PP_ERR_SYSTEM, "drive '%s' did not start (see '%s')", d->serial,
-				log_path);
+			return pp_fail(err, PP_ERR_SYSTEM, "drive '%s' did not start (see '%s')",
+				host->drive.serial, log_path);
 		}
 		if (pp_clock_mono_ns() >= until_ns) {
 			pp_drive_host_kill(host);
-			return pp_fail_within(err, "drive '%s' did not start", d->serial);
+			return pp_fail_within(err, "drive '%s' did not start", host->drive.serial);
 		}
 		pp_clock_sleep_ms(PAUSE_MS);
 	}
@@ -155,4 +168,39 @@ void pp_drive_host_kill(struct pp_drive_host *host)
 	while (waitpid(host->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	host->pid = 0;
+}
+
+static uint64_t number_after(const char *json, const char *key)
+{
+	const char *at = strstr(json, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+int pp_drive_host_smart(const struct pp_drive_host *host, struct pp_buf *json,
+	struct pp_error *err)
+{
+	unsigned long long cycles, unsafe;
+	struct pp_buf stat;
+	int rc;
+
+	pp_buf_init(&stat, 1 << 14);
+	rc = pp_drive_host_command(host, "stat", &stat, err);
+	if (!rc) {
+		cycles = number_after(stat.data, "\"power_cycles\": ");
+		unsafe = number_after(stat.data, "\"unsafe_shutdowns\": ");
+		pp_buf_addf(json, "{\"json_format_version\": [1, 0], \"smartctl\": {\"version\": [7, 3], "
+			"\"exit_status\": 0}, \"device\": {\"type\": \"nvme\", \"protocol\": \"NVMe\"},\n"
+			"\"model_name\": \"plugpull lab drive\", \"serial_number\": \"%s\", "
+			"\"firmware_version\": \"LAB1\",\n\"user_capacity\": {\"bytes\": %llu}, "
+			"\"logical_block_size\": %d, \"smart_status\": {\"passed\": true},\n"
+			"\"nvme_smart_health_information_log\": {\"critical_warning\": 0, \"temperature\": 35, "
+			"\"power_cycles\": %llu, \"power_on_hours\": 1, \"unsafe_shutdowns\": %llu, "
+			"\"media_errors\": 0, \"num_err_log_entries\": 0},\n"
+			"\"power_cycle_count\": %llu, \"power_on_time\": {\"hours\": 1}}\n",
+			host->drive.serial, (unsigned long long)host->drive.size_bytes, host->drive.block_bytes,
+			cycles, unsafe, cycles);
+	}
+	pp_buf_release(&stat);
+	return rc;
 }

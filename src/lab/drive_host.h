@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A drive of the lab as a process: nbdkit with the drive plugin, in the lab's namespace. Starting
- * it is power-on; it is killed only after it was told how its power went.
+ * A drive of the lab as a process in the lab's namespace: nbdkit with the drive plugin, or the FUSE
+ * daemon. Starting it is power-on; it is killed only after it was told how its power went.
  */
 #ifndef PP_LAB_DRIVE_HOST_H
 #define PP_LAB_DRIVE_HOST_H
@@ -31,19 +31,23 @@ struct pp_drive_host {
 	char control[108];
 	char image[4096];
 	struct pp_lab_drive drive;
-	int port;               /* on 127.0.0.1 of the namespace */
 };
 
 /* Serials become file names: letters, digits, '-', '_', '.', no dot first. */
 int pp_lab_drive_check(const struct pp_lab_drive *drive, struct pp_error *err);
 
-/* Starts it and waits until it answers. netns_path as for nsenter --net. */
-int pp_drive_host_start(struct pp_drive_host *host, const char *netns_path, const char *plugin,
-	uint64_t seed, const char *log_path, struct pp_error *err);
-/* One command of the plugin, its line of JSON appended to out. An answer that is not ok is an
+/* Starts it; front is its command line up to the settings (drive_daemon.h), which follow. */
+int pp_drive_host_start(struct pp_drive_host *host, const char *const front[], uint64_t seed,
+	const char *log_path, struct pp_error *err);
+/* Waits until it answers. */
+int pp_drive_host_await(struct pp_drive_host *host, const char *log_path, struct pp_error *err);
+/* One command (drive_daemon.h), its line of JSON appended to out. An answer that is not ok is an
  * error. */
 int pp_drive_host_command(const struct pp_drive_host *host, const char *command,
 	struct pp_buf *out, struct pp_error *err);
+/* What smartctl 7 prints of an NVMe drive, as far as anybody reads it, appended to json. */
+int pp_drive_host_smart(const struct pp_drive_host *host, struct pp_buf *json,
+	struct pp_error *err);
 /* Kills the process and waits for its end. */
 void pp_drive_host_kill(struct pp_drive_host *host);
 

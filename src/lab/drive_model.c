@@ -492,9 +492,14 @@ const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_of(const struct pp_s
 	return d->config.behaviour;
 }
 
+bool pp_sim_drive_behaviour_has_cache(const struct pp_sim_drive_behaviour *behaviour)
+{
+	return !(behaviour->flags & (PP_DRIVE_HIDES_CACHE | PP_DRIVE_CACHE_RETURNS));
+}
+
 bool pp_sim_drive_has_cache(const struct pp_sim_drive *d)
 {
-	return !(d->config.behaviour->flags & (PP_DRIVE_HIDES_CACHE | PP_DRIVE_CACHE_RETURNS));
+	return pp_sim_drive_behaviour_has_cache(d->config.behaviour);
 }
 
 bool pp_sim_drive_is_dead(const struct pp_sim_drive *d)

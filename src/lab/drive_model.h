@@ -168,6 +168,7 @@ const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_of(const struct pp_s
 
 /* What the drive says of itself: true where it has, or admits to, a volatile cache. */
 bool pp_sim_drive_has_cache(const struct pp_sim_drive *drive);
+bool pp_sim_drive_behaviour_has_cache(const struct pp_sim_drive_behaviour *behaviour);
 /* It has power and does not answer (PP_DRIVE_DIES). */
 bool pp_sim_drive_is_dead(const struct pp_sim_drive *drive);
 

@@ -23,6 +23,7 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "loop_machine.h"
 
 #define MAX_DRIVES      64
 #define MAX_AGENT_WORDS 256
@@ -300,11 +301,15 @@ int guest_smartctl(int argc, char **argv)
 		return 1;
 	}
 	pp_buf_init(&text, CONFIG_BYTES);
-	snprintf(path, sizeof(path), "/sys/block/%s/backend", device + 5);
-	if (!pp_file_read(path, &text, &err))
-		sscanf(text.data, "%127s", serial);
-	pp_buf_clear(&text);
-	snprintf(path, sizeof(path), GUEST_SMART "/%s.json", serial);
+	if (loop_inside()) {
+		loop_smart_path(device, path, sizeof(path));
+	} else {
+		snprintf(path, sizeof(path), "/sys/block/%s/backend", device + 5);
+		if (!pp_file_read(path, &text, &err))
+			sscanf(text.data, "%127s", serial);
+		pp_buf_clear(&text);
+		snprintf(path, sizeof(path), GUEST_SMART "/%s.json", serial);
+	}
 	status = pp_file_read(path, &text, &err) ? 2 : 0; /* 2: device open failed */
 	if (status)
 		fprintf(stderr, "smartctl: %s\n", err.text);

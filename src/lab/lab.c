@@ -17,7 +17,7 @@
 #include "core/auth.h"
 #include "core/file.h"
 #include "core/text.h"
-#include "rig_vm.h"
+#include "rig.h"
 #include "sim_pdu.h"
 
 #define LINE_BYTES     8192
@@ -26,7 +26,7 @@
 #define PASSWORD_BYTES 12
 
 struct pp_lab {
-	struct pp_rig_vm *rig;
+	struct pp_rig *rig;
 	struct pp_sim_pdu *pdu;
 	struct pp_lab_drive drives[PP_RIG_DRIVES_MAX]; /* as configured, for `insert` */
 	int drive_count;
@@ -40,17 +40,17 @@ struct pp_lab {
 
 static int outlet_off(void *ctx, struct pp_error *err)
 {
-	return pp_rig_vm_cut(ctx, err);
+	return pp_rig_cut(ctx, err);
 }
 
 static int outlet_on(void *ctx, struct pp_error *err)
 {
-	return pp_rig_vm_power_on(ctx, err);
+	return pp_rig_power_on(ctx, err);
 }
 
 static double outlet_watts(void *ctx)
 {
-	return pp_rig_vm_watts(ctx);
+	return pp_rig_watts(ctx);
 }
 
 /* ---- commands --------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ static void run_guest(struct pp_lab *lab, const char *line, struct pp_buf *out)
 	int status = -1;
 
 	pp_buf_init(&output, 16 << 20);
-	if (pp_rig_vm_guest(lab->rig, line, GUEST_MS, &output, &status, &err))
+	if (pp_rig_guest(lab->rig, line, GUEST_MS, &output, &status, &err))
 		say_done(out, -1, &err);
 	else
 		say(out, json_pack("{s:b, s:i, s:s#}", "ok", 1, "status", status, "output",
@@ -92,7 +92,7 @@ typedef void command_fn(struct pp_lab *lab, const char *rest, struct pp_buf *out
 static void do_state(struct pp_lab *lab, const char *rest, struct pp_buf *out)
 {
 	(void)rest;
-	pp_rig_vm_say_state(lab->rig, out);
+	pp_rig_say_state(lab->rig, out);
 }
 
 static void do_drive(struct pp_lab *lab, const char *rest, struct pp_buf *out)
@@ -105,7 +105,7 @@ static void do_drive(struct pp_lab *lab, const char *rest, struct pp_buf *out)
 	if (sscanf(rest, "%63s %n", serial, &n) != 1 || !rest[n]) {
 		pp_fail(&err, PP_ERR_USAGE, "drive SERIAL COMMAND");
 		say_done(out, -1, &err);
-	} else if (pp_rig_vm_drive_command(lab->rig, serial, rest + n, out, &err)) {
+	} else if (pp_rig_drive_command(lab->rig, serial, rest + n, out, &err)) {
 		out->bytes = start;
 		say_done(out, -1, &err);
 	}
@@ -116,7 +116,7 @@ static void do_reset(struct pp_lab *lab, const char *rest, struct pp_buf *out)
 	struct pp_error err = { 0 };
 
 	(void)rest;
-	say_done(out, pp_rig_vm_reset(lab->rig, &err), &err);
+	say_done(out, pp_rig_reset(lab->rig, &err), &err);
 }
 
 static void do_kill_machine(struct pp_lab *lab, const char *rest, struct pp_buf *out)
@@ -124,13 +124,13 @@ static void do_kill_machine(struct pp_lab *lab, const char *rest, struct pp_buf 
 	struct pp_error err = { 0 };
 
 	(void)rest;
-	say_done(out, pp_rig_vm_kill_machine(lab->rig, &err), &err);
+	say_done(out, pp_rig_kill_machine(lab->rig, &err), &err);
 }
 
 static void do_kill_agent(struct pp_lab *lab, const char *rest, struct pp_buf *out)
 {
 	(void)rest;
-	run_guest(lab, "killall -9 plugpull-dut", out);
+	run_guest(lab, pp_rig_kill_agent_line(lab->rig), out);
 }
 
 static const struct pp_lab_drive *configured(const struct pp_lab *lab, const char *serial)
@@ -159,7 +159,7 @@ static void do_swap(struct pp_lab *lab, const char *rest, struct pp_buf *out)
 		strcpy(drive.serial, new_serial);
 		if (n == 3)
 			drive.size_bytes = size_bytes;
-		rc = pp_rig_vm_swap(lab->rig, serial, &drive, &err);
+		rc = pp_rig_swap(lab->rig, serial, &drive, &err);
 	}
 	say_done(out, rc, &err);
 }
@@ -168,14 +168,14 @@ static void do_remove(struct pp_lab *lab, const char *rest, struct pp_buf *out)
 {
 	struct pp_error err = { 0 };
 
-	say_done(out, pp_rig_vm_swap(lab->rig, rest, NULL, &err), &err);
+	say_done(out, pp_rig_swap(lab->rig, rest, NULL, &err), &err);
 }
 
 static void do_insert(struct pp_lab *lab, const char *rest, struct pp_buf *out)
 {
 	const struct pp_lab_drive *drive = configured(lab, rest);
 	struct pp_error err = { 0 };
-	int rc = drive ? pp_rig_vm_swap(lab->rig, rest, drive, &err)
+	int rc = drive ? pp_rig_swap(lab->rig, rest, drive, &err)
 		: pp_fail(&err, PP_ERR_USAGE, "no drive '%s'", rest);
 
 	say_done(out, rc, &err);
@@ -183,7 +183,7 @@ static void do_insert(struct pp_lab *lab, const char *rest, struct pp_buf *out)
 
 static void do_no_boot(struct pp_lab *lab, const char *rest, struct pp_buf *out)
 {
-	pp_rig_vm_set_no_boot(lab->rig, rest[0] == '1');
+	pp_rig_set_no_boot(lab->rig, rest[0] == '1');
 	say_done(out, 0, NULL);
 }
 
@@ -345,13 +345,12 @@ static int set_agent(struct pp_lab *lab, const struct pp_lab_config *config,
 	rc = pp_file_read(info->key_file, &key, err);
 	snprintf(control, sizeof(control), "%s:%d", info->listen_address, info->listen_port);
 	if (config->dut) {
-		static const char *const start[] = { "/bin/plugpull-dut", "agent", "--control" };
-
-		for (size_t i = 0; i < sizeof(start) / sizeof(start[0]); i++)
-			words[n++] = start[i];
+		words[n++] = pp_rig_dut_path(lab->rig);
+		words[n++] = "agent";
+		words[n++] = "--control";
 		words[n++] = control;
 		words[n++] = "--key";
-		words[n++] = "/etc/plugpull.key";
+		words[n++] = pp_rig_key_path(lab->rig);
 		for (int i = 0; i < config->drive_count; i++) {
 			words[n++] = "--allow";
 			words[n++] = config->drives[i].serial;
@@ -360,21 +359,20 @@ static int set_agent(struct pp_lab *lab, const struct pp_lab_config *config,
 			words[n++] = config->agent_words[i];
 	}
 	if (!rc)
-		rc = pp_rig_vm_set_agent(lab->rig, words, key.data, key.bytes, err);
+		rc = pp_rig_set_agent(lab->rig, words, key.data, key.bytes, err);
 	pp_buf_release(&key);
 	return rc;
 }
 
 static int open_rig(struct pp_lab *lab, const struct pp_lab_config *config, struct pp_error *err)
 {
-	struct pp_rig_vm_config rig = { .drives = config->drives, .drive_count = config->drive_count,
-		.seed = config->seed, .image_dir = config->work_dir, .guest_tool = config->guest_tool,
-		.plugin = config->plugin, .dut = config->dut, .kernel_dir = config->kernel_dir,
+	struct pp_rig_config rig = { .kind = config->rig ? config->rig : "vm",
+		.drives = config->drives, .drive_count = config->drive_count, .seed = config->seed,
+		.image_dir = config->work_dir, .guest_tool = config->guest_tool, .plugin = config->plugin,
+		.drive_tool = config->drive_tool, .dut = config->dut, .kernel_dir = config->kernel_dir,
 		.accel = config->accel, .talk = config->talk };
 
-	if (config->rig && strcmp(config->rig, "vm"))
-		return pp_fail(err, PP_ERR_USAGE, "the lab has no rig '%s': vm", config->rig);
-	lab->rig = pp_rig_vm_open(&rig, err);
+	lab->rig = pp_rig_open(&rig, err);
 	if (!lab->rig)
 		return -1;
 	memcpy(lab->drives, config->drives, (size_t)config->drive_count * sizeof(*config->drives));
@@ -387,10 +385,10 @@ static int name_things(const struct pp_lab *lab, const struct pp_lab_config *con
 {
 	*info = (struct pp_lab_info){ .listen_port = config->agent_port ? config->agent_port
 		: PP_LAB_AGENT_PORT };
-	snprintf(info->run_dir, sizeof(info->run_dir), "%s", pp_rig_vm_run_dir(lab->rig));
+	snprintf(info->run_dir, sizeof(info->run_dir), "%s", pp_rig_run_dir(lab->rig));
 	snprintf(info->listen_address, sizeof(info->listen_address), "%s",
-		pp_rig_vm_host_address(lab->rig));
-	snprintf(info->accel, sizeof(info->accel), "%s", pp_rig_vm_accel(lab->rig));
+		pp_rig_host_address(lab->rig));
+	snprintf(info->accel, sizeof(info->accel), "%s", pp_rig_accel(lab->rig));
 	snprintf(info->password_file, sizeof(info->password_file), "%s/pdu.password", info->run_dir);
 	if (config->control_socket && strlen(config->control_socket) >= sizeof(info->control_socket))
 		return pp_fail_os(err, ENAMETOOLONG, "cannot use '%s'", config->control_socket);
@@ -446,7 +444,7 @@ void pp_lab_close(struct pp_lab *lab)
 	/* The power goes first: it ends a command that waits for the guest. */
 	pp_sim_pdu_stop(lab->pdu);
 	if (lab->rig)
-		pp_rig_vm_cut(lab->rig, NULL);
+		pp_rig_cut(lab->rig, NULL);
 	if (lab->stop_fds[1] >= 0)
 		close(lab->stop_fds[1]);
 	if (lab->control_runs)
@@ -457,6 +455,6 @@ void pp_lab_close(struct pp_lab *lab)
 		close(lab->control_fd);
 		unlink(lab->control_socket);
 	}
-	pp_rig_vm_close(lab->rig);
+	pp_rig_close(lab->rig);
 	free(lab);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * A lab: a machine under test with drives and a PDU, on one computer. What is inside is the rig's
- * (rig_vm.h); to the campaign it is an HTTP address of a PDU and an agent that connects from
+ * (rig.h); to the campaign it is an HTTP address of a PDU and an agent that connects from
  * elsewhere. Everything happens in threads and children of the calling process; when that process
  * dies, in whatever way, a guard removes all of it (netns.h). `plugpull lab` is such a process, so
  * that a lab can outlive a controller that is killed.
  *
  * The control socket (unix, a command a line, a line of JSON back) is for tests:
  *   state                        outlet, machine, drives
- *   drive SERIAL COMMAND         to the drive's plugin: stat, behaviour NAME, ...
+ *   drive SERIAL COMMAND         to the drive's process: stat, behaviour NAME, ...
  *   guest LINE                   sh in the guest: {"ok": true, "status": N, "output": "..."}
  *   reset                        warm reboot, nothing loses power
  *   kill-machine                 the machine dies and its sockets close; nothing loses power
@@ -28,14 +28,15 @@
 #define PP_LAB_AGENT_PORT 7333
 
 struct pp_lab_config {
-	const char *rig;              /* "vm" */
+	const char *rig;              /* "vm" or "loop" */
 	const struct pp_lab_drive *drives;
 	int drive_count;
 	uint64_t seed;
 	const char *work_dir;         /* keeps images and logs; NULL: they go at the end */
 	const char *dut;              /* plugpull-dut; NULL: a machine without an agent */
 	const char *guest_tool;       /* plugpull-lab-guest */
-	const char *plugin;           /* plugpull-drive.so */
+	const char *plugin;           /* plugpull-drive.so; vm only */
+	const char *drive_tool;       /* plugpull-lab-drive; loop only */
 	const char *kernel_dir;       /* NULL: Debian's cloud kernel */
 	const char *accel;            /* NULL: what works */
 	const char *key_file;         /* NULL: a new key */
@@ -68,7 +69,7 @@ struct pp_lab *pp_lab_open(const struct pp_lab_config *config, struct pp_lab_inf
 void pp_lab_close(struct pp_lab *lab);
 
 /* The path of a part that belongs to this program (plugpull-dut, plugpull-lab-guest,
- * plugpull-drive.so): beside it, or in ../lib/plugpull where it is installed. */
+ * plugpull-drive.so, plugpull-lab-drive): beside it, or in ../lib/plugpull where it is installed. */
 int pp_lab_find_part(const char *name, char *out, size_t bytes, struct pp_error *err);
 
 /* One command of the control socket; the answer, always one line of JSON, goes to out. */

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+#include "loop_machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/btrfs.h>
+#include <linux/loop.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/file.h"
+#include "rig_parts.h"
+
+#define CONFIG_BYTES    (1 << 17)
+#define MAX_AGENT_WORDS 256
+#define ATTACH_TRIES    100
+
+static struct {
+	char boot_id[64], folder[128];
+	char *agent[MAX_AGENT_WORDS + 1];
+	int agent_words;
+} boot;
+
+static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *fmt, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	dprintf(2, "plugpull-lab-guest: %s\n", text);
+}
+
+static int write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int rc = fd < 0 ? -1 : pp_write_all(fd, text, strlen(text));
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int make_file(const char *path, const char *text)
+{
+	struct pp_error err = { 0 };
+
+	if (!pp_file_write(path, text, strlen(text), 0600, &err))
+		return 0;
+	say("%s", err.text);
+	return -1;
+}
+
+/* ---- the holder ------------------------------------------------------------------------- */
+
+/* Slaves: what the host unmounts goes here too, what happens here the host never sees. */
+static int leave_mounts(void)
+{
+	if (!mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL))
+		return 0;
+	say("cannot leave the host's mounts: %s", strerror(errno));
+	return -1;
+}
+
+int loop_hold(const char *ready)
+{
+	if (unshare(CLONE_NEWNS)) {
+		say("cannot make a mount namespace: %s", strerror(errno));
+		return 2;
+	}
+	if (leave_mounts() || make_file(ready, ""))
+		return 2;
+	for (;;)
+		pause();
+}
+
+/* ---- drives ----------------------------------------------------------------------------- */
+
+static int attach_to(int loop_fd, int file_fd, const char *serial, int block_bytes)
+{
+	struct loop_config config = { .fd = (uint32_t)file_fd, .block_size = (uint32_t)block_bytes,
+		.info = { .lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO } };
+
+	snprintf((char *)config.info.lo_file_name, sizeof(config.info.lo_file_name), "%s", serial);
+	return ioctl(loop_fd, LOOP_CONFIGURE, &config);
+}
+
+/* The queue as the drive describes itself: write-through drives get no flushes. Nothing is
+ * discarded: a simulated drive has no such command. */
+static void describe(int number, bool back)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/sys/block/loop%d/queue/write_cache", number);
+	if (!back && write_text(path, "write through"))
+		say("cannot write '%s': %s", path, strerror(errno));
+	snprintf(path, sizeof(path), "/sys/block/loop%d/queue/discard_max_bytes", number);
+	write_text(path, "0");
+}
+
+/* btrfs remembers devices it has seen, which a boot does not; it would refuse one that is older
+ * than it was. */
+static void forget_btrfs(const char *node)
+{
+	int fd = open("/dev/btrfs-control", O_RDWR | O_CLOEXEC);
+	struct btrfs_ioctl_vol_args args = { 0 };
+
+	if (fd < 0)
+		return;
+	snprintf(args.name, sizeof(args.name), "%s", node);
+	ioctl(fd, BTRFS_IOC_FORGET_DEV, &args);
+	close(fd);
+}
+
+/* The loop device stays attached for as long as we, or what is mounted on it, have it open. */
+static void attach(const char *serial, int block_bytes, bool back, const char *file)
+{
+	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+	int file_fd = open(file, O_RDWR | O_CLOEXEC);
+	int number, fd, code = errno;
+	char node[32];
+
+	if (control < 0 || file_fd < 0) {
+		say("cannot attach drive '%s': %s", serial, strerror(code));
+		return;
+	}
+	for (int i = 0; i < ATTACH_TRIES; i++) {
+		number = ioctl(control, LOOP_CTL_GET_FREE);
+		snprintf(node, sizeof(node), "/dev/loop%d", number);
+		fd = number < 0 ? -1 : open(node, O_RDWR | O_CLOEXEC);
+		if (fd >= 0 && !attach_to(fd, file_fd, serial, block_bytes)) {
+			describe(number, back);
+			forget_btrfs(node);
+			close(file_fd);
+			close(control);
+			return;
+		}
+		code = errno;
+		if (fd >= 0)
+			close(fd);
+		if (code != EBUSY && code != ENOENT && code != ENXIO)
+			break;
+		pp_clock_sleep_ms(1 + i / 10); /* another lab was faster, or the node is not there yet */
+	}
+	say("cannot attach drive '%s': %s", serial, strerror(code));
+}
+
+/* ---- init ------------------------------------------------------------------------------- */
+
+static void configure(char *line)
+{
+	char a[LO_NAME_SIZE], b[16], c[512];
+	int n;
+
+	if (sscanf(line, "boot_id %63s", boot.boot_id) == 1 || sscanf(line, "folder %127s",
+		    boot.folder) == 1)
+		return;
+	if (sscanf(line, "drive %63s %d %15s %511s", a, &n, b, c) == 4) {
+		attach(a, n, !strcmp(b, "back"), c);
+	} else if (!strncmp(line, "agent ", 6)) {
+		if (boot.agent_words < MAX_AGENT_WORDS)
+			boot.agent[boot.agent_words++] = strdup(line + 6);
+	} else {
+		say("cannot understand '%s'", line);
+	}
+}
+
+static int read_conf(const char *path)
+{
+	struct pp_error err = { 0 };
+	struct pp_buf text;
+	char *save = NULL;
+	int rc;
+
+	pp_buf_init(&text, CONFIG_BYTES);
+	rc = pp_file_read(path, &text, &err);
+	if (rc)
+		say("%s", err.text);
+	for (char *line = text.data ? strtok_r(text.data, "\n", &save) : NULL; line && !rc;
+	     line = strtok_r(NULL, "\n", &save))
+		configure(line);
+	pp_buf_release(&text);
+	return rc;
+}
+
+static int make_proc(void)
+{
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL)
+	    || mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755")
+	    || mkdir(LOOP_RUN, 0700)) {
+		say("cannot mount the machine's own folders: %s", strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+static int set_boot_id(void)
+{
+	static const char path[] = LOOP_RUN "/boot_id";
+	char text[80];
+
+	snprintf(text, sizeof(text), "%s\n", boot.boot_id);
+	if (make_file(path, text))
+		return -1;
+	if (!mount(path, "/proc/sys/kernel/random/boot_id", NULL, MS_BIND, NULL))
+		return 0;
+	say("cannot give the machine a boot identity: %s", strerror(errno));
+	return -1;
+}
+
+static pid_t start_agent(void)
+{
+	char text[32];
+	pid_t pid = fork();
+
+	if (!pid) {
+		setsid();
+		execv(boot.agent[0], boot.agent);
+		say("cannot start '%s': %s", boot.agent[0], strerror(errno));
+		_exit(127);
+	}
+	snprintf(text, sizeof(text), "%d\n", (int)pid);
+	make_file(LOOP_AGENT_PID, text);
+	return pid;
+}
+
+static void set_path(void)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:"
+		"/bin", boot.folder);
+	setenv("PATH", path, 1);
+}
+
+/* 1 in its PID namespace: when it ends, the kernel kills all else in there. */
+static void run_init(const char *conf_path, const char *pid_text)
+{
+	char path[192];
+	pid_t agent = -1, pid;
+	sigset_t none;
+	int status;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (leave_mounts() || make_proc() || read_conf(conf_path) || set_boot_id())
+		_exit(2);
+	if (symlink(boot.folder, LOOP_SMART))
+		say("cannot link the drives' counters: %s", strerror(errno));
+	set_path();
+	if (boot.agent_words)
+		agent = start_agent();
+	snprintf(path, sizeof(path), "%s/" LOOP_READY_FILE, boot.folder);
+	make_file(path, pid_text);
+	for (;;) {
+		pid = wait(&status);
+		if (pid < 0)
+			pp_clock_sleep_ms(100);
+		else if (pid == agent)
+			say("agent ended with %s %d", WIFEXITED(status) ? "status" : "signal",
+				WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+	}
+}
+
+/* ---- the machine's process ----------------------------------------------------------------- */
+
+/* Both clocks begin anew, to the nanosecond: the uptime must not exceed the time since power-on. */
+static int start_clocks(void)
+{
+	int64_t boot_ns = pp_clock_boot_ns(), mono_ns = pp_clock_mono_ns();
+	char text[128];
+
+	if (unshare(CLONE_NEWTIME)) {
+		say("cannot make a time namespace: %s", strerror(errno));
+		return -1;
+	}
+	snprintf(text, sizeof(text), "monotonic %lld %lld\nboottime %lld %lld\n",
+		(long long)(-mono_ns / PP_NS_PER_S - 1),
+		(long long)(PP_NS_PER_S - mono_ns % PP_NS_PER_S) % PP_NS_PER_S,
+		(long long)(-boot_ns / PP_NS_PER_S - 1),
+		(long long)(PP_NS_PER_S - boot_ns % PP_NS_PER_S) % PP_NS_PER_S);
+	if (!write_text("/proc/self/timens_offsets", text))
+		return 0;
+	say("cannot set the machine's clocks: %s", strerror(errno));
+	return -1;
+}
+
+static int status_of(int status)
+{
+	if (!WIFSIGNALED(status))
+		return 2;
+	/* reboot(2): as seen by the parent of a PID namespace's init. */
+	return WTERMSIG(status) == SIGINT ? 0 : WTERMSIG(status) == SIGHUP ? PP_RIG_EXIT_REBOOT : 1;
+}
+
+int loop_boot(const char *conf_path)
+{
+	char pid_text[32];
+	int ends[2], status, number;
+	sigset_t set;
+	pid_t init;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (start_clocks() || pipe2(ends, O_CLOEXEC))
+		return 2;
+	/* fork(2) into new namespaces; no stack, as fork. */
+	init = (pid_t)syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, NULL, NULL, NULL, NULL);
+	if (init < 0) {
+		say("cannot make the machine's namespaces: %s", strerror(errno));
+		return 2;
+	}
+	if (!init) {
+		ssize_t n = read(ends[0], pid_text, sizeof(pid_text) - 1);
+
+		if (n > 0) {
+			pid_text[n] = '\0';
+			close(ends[1]);
+			run_init(conf_path, pid_text);
+		}
+		_exit(2);
+	}
+	snprintf(pid_text, sizeof(pid_text), "%d\n", (int)init);
+	if (pp_write_all(ends[1], pid_text, strlen(pid_text)))
+		kill(init, SIGKILL);
+	for (;;) {
+		if (!sigwait(&set, &number) && number == SIGTERM)
+			kill(init, SIGKILL);
+		if (waitpid(init, &status, WNOHANG) == init)
+			return status_of(status);
+	}
+}
+
+/* ---- the end ---------------------------------------------------------------------------- */
+
+bool loop_inside(void)
+{
+	return !access(LOOP_RUN, F_OK);
+}
+
+void loop_smart_path(const char *node, char *out, size_t bytes)
+{
+	struct loop_info64 info = { 0 };
+	int fd = open(node, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		ioctl(fd, LOOP_GET_STATUS64, &info);
+		close(fd);
+	}
+	snprintf(out, bytes, LOOP_SMART "/smart.%.63s.json", (char *)info.lo_file_name);
+}
+
+/* A loop device is the machine's if its counters are. */
+static bool is_ours(const char *node)
+{
+	char path[256];
+
+	loop_smart_path(node, path, sizeof(path));
+	return !access(path, F_OK);
+}
+
+/* One mount on a drive, the latest first, so that one on another goes before it. */
+static int unmount_one(void)
+{
+	char last[512] = "", node[64], where[512], *save = NULL;
+	struct pp_buf text;
+
+	pp_buf_init(&text, 1 << 20);
+	pp_file_read("/proc/self/mounts", &text, NULL);
+	for (char *line = text.data ? strtok_r(text.data, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		if (sscanf(line, "%63s %511s", node, where) == 2 && !strncmp(node, "/dev/loop", 9)
+		    && is_ours(node))
+			strcpy(last, where);
+	pp_buf_release(&text);
+	if (!last[0])
+		return 1;
+	if (!umount(last))
+		return 0;
+	say("cannot unmount '%s': %s", last, strerror(errno));
+	return -1;
+}
+
+int loop_shut_down(int reboot_command)
+{
+	int rc;
+
+	/* As any init does: what is still open cannot be unmounted. Spares us and init. */
+	kill(-1, SIGTERM);
+	pp_clock_sleep_ms(100);
+	kill(-1, SIGKILL);
+	while (!(rc = unmount_one()))
+		;
+	if (rc < 0)
+		say("going down all the same");
+	if (!reboot(reboot_command))
+		for (;;)
+			pause();
+	say("cannot go down: %s", strerror(errno));
+	return -1;
+}
