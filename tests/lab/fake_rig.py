@@ -124,6 +124,10 @@ class Controller:
         self.process.send_signal(sig)
 
 
+RIGS = set()
+stopping = threading.Event()
+
+
 class Rig:
     def __init__(self, drives=("FAKE1:honest",), flags=(), **changes):
         self.fake = fake_machine()
@@ -135,6 +139,7 @@ class Rig:
         self.env = dict(os.environ, PLUGPULL_TEST_RIG=self.dir, NO_COLOR="1")
         self.controllers = []
         self.machine = None
+        RIGS.add(self)
         os.mkdir(os.path.join(self.dir, "flag"))
         os.mkdir(os.path.join(self.dir, "pdu"))
         self.write("power", "on\n")
@@ -145,6 +150,9 @@ class Rig:
         for name in flags:
             self.flag(*name.split("=", 1)) if "=" in name else self.flag(name)
         words = [w for d in drives for w in ("--drive", d)]
+        if stopping.is_set():
+            self.close()
+            raise KeyboardInterrupt
         self.machine = subprocess.Popen([self.fake, "--dir", self.dir, *words], env=self.env,
                                         stdin=subprocess.DEVNULL)
 
@@ -156,13 +164,17 @@ class Rig:
 
     def close(self):
         """Only what this rig started: its children, and guards that carry its mark."""
+        RIGS.discard(self)
+        if not os.path.isdir(self.dir):
+            return
         self.unflag_all()
         for c in self.controllers:
             if c.process.poll() is None:
                 c.process.kill()
                 c.process.wait()
         deadline = time.monotonic() + 20
-        while self.processes(besides_machine=True) and time.monotonic() < deadline:
+        while (self.processes(besides_machine=True) and time.monotonic() < deadline and
+               not stopping.is_set()):
             time.sleep(0.05)
         for pid in self.processes(besides_machine=True):
             try:
@@ -213,7 +225,7 @@ class Rig:
     def unflag(self, name):
         try:
             os.unlink(os.path.join(self.dir, "flag", name))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             pass
 
     def unflag_all(self):
@@ -277,7 +289,7 @@ class Rig:
     def await_that(self, what, holds, timeout=WAIT_S):
         deadline = time.monotonic() + timeout
         while not holds():
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or stopping.is_set():
                 raise AssertionError(f"never: {what}")
             time.sleep(0.003)
 
@@ -327,20 +339,13 @@ def run_all(tests, workers):
                 print("FAIL:", name, "\n  ", str(e).replace("\n", "\n   "))
             sys.stdout.flush()
     finally:
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(sig, signal.SIG_IGN)
         for _, future in futures:
             future.cancel()
         if sys.exc_info()[0]:
-            kill_children()
+            stopping.set()
+            for rig in list(RIGS):
+                rig.close()
         pool.shutdown()
     sys.exit(1 if bad else 0)
-
-
-def kill_children():
-    """An interrupt: the waits of the other threads end when their children do."""
-    for path in glob.glob(f"/proc/{os.getpid()}/task/*/children"):
-        with open(path) as f:
-            for pid in f.read().split():
-                try:
-                    os.kill(int(pid), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass

@@ -58,6 +58,7 @@ static void add_trial(const struct pp_arm_state *arm, enum pp_trial_outcome outc
 	strcpy(t->key.serial, "S1");
 	strcpy(t->key.method, arm->method->name);
 	strcpy(t->key.workload, pp_workload_name(a->workload));
+	strcpy(t->key.pattern, a->random ? "random" : "sequential");
 	t->key.lanes = a->lanes;
 	t->key.group = a->group;
 	t->key.record_bytes = a->record_bytes;
@@ -141,13 +142,13 @@ static void test_order(void **state)
 	while (last && strchr("wd", line[last - 1]))
 		last--;
 	if (strcspn(line, "d") >= first || strcspn(line, "w") >= first || last == strlen(line))
-		fail_msg("M1.4: %s", line);
+		fail_msg("M1.4: %.80s", line);
 	assert_int_equal(strcspn(line + first, "wd"), last - first);
 	for (i = first; i < last; i++) {
 		a += line[i] == 'a';
 		b += line[i] == 'b';
 		if (abs(a - b) > 1)
-			fail_msg("M1.4: not round robin: %s", line);
+			fail_msg("M1.4: not round robin: %.80s", line);
 	}
 	assert_int_equal(a, 5); /* 95/50 */
 	assert_int_equal(b, 5);
