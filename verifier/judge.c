@@ -160,6 +160,16 @@ static void take_oracle(const struct pp_case *c, const struct pp_witness *w, str
 	}
 }
 
+/* M4.8: only direct I/O writes a record as the drive is given it; a name's record is never torn. */
+static void take_tears(const struct pp_case *c, const struct pp_method *method,
+	struct pp_judgement *j)
+{
+	if (!method->direct || pp_workload_renames(c->run.layout.workload))
+		return;
+	j->trial.tears_in_flight = j->oracle.in_flight_seen;
+	memcpy(j->trial.torn_at, j->oracle.torn_at, sizeof(j->trial.torn_at));
+}
+
 static int ask_oracle(const struct pp_case *c, const struct pp_witness *w, struct pp_judgement *j,
 	struct pp_error *err)
 {
@@ -173,6 +183,7 @@ static int ask_oracle(const struct pp_case *c, const struct pp_witness *w, struc
 	if (pp_oracle_judge(&in, &j->oracle, err) != 0)
 		return pp_fail_within(err, "'%s' contradicts itself", c->path);
 	take_oracle(c, w, j);
+	take_tears(c, pp_method_find(c->run.method), j);
 	return 0;
 }
 

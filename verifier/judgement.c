@@ -71,6 +71,23 @@ static json_t *within_of(const struct pp_trial *trial)
 	return object;
 }
 
+/* M4.8: records in flight that arrived at all, and of those the torn, by the size of the block. */
+static json_t *tears_of(const struct pp_trial *t)
+{
+	json_t *object = json_object();
+	char key[16];
+	int i;
+
+	json_object_set_new(object, "in_flight", json_integer((int64_t)t->tears_in_flight));
+	for (i = 0; i < PP_TEAR_UNITS; i++) {
+		if (!t->torn_at[i])
+			continue;
+		snprintf(key, sizeof(key), "%d", 512 << i);
+		json_object_set_new(object, key, json_integer((int64_t)t->torn_at[i]));
+	}
+	return object;
+}
+
 static void put_trial(json_t *o, const struct pp_trial *t)
 {
 	json_object_set_new(o, "cut", json_integer(t->cut));
@@ -98,6 +115,7 @@ static void put_trial(json_t *o, const struct pp_trial *t)
 	json_object_set_new(o, "drive_power_witness", json_string(t->drive_power_witness));
 	json_object_set_new(o, "kernel_asked", json_boolean(t->kernel_asked));
 	json_object_set_new(o, "via_flush", json_boolean(t->via_flush));
+	json_object_set_new(o, "tears_by_block_bytes", tears_of(t));
 }
 
 static void put_oracle(json_t *o, const struct pp_oracle_result *r)

@@ -512,6 +512,50 @@ static int add_loss(struct oracle *o, const struct place *p, enum pp_loss_class 
 	return 0;
 }
 
+/* What of a cell arrived. */
+enum arrival { ARRIVED_NOT, ARRIVED_PARTLY, ARRIVED };
+
+static enum arrival arrival_of(const struct oracle *o, const struct place *p,
+	const struct pp_scan_slot *s, uint32_t i)
+{
+	struct found f = cell_at(o->in->scan, s, i, p->offset);
+
+	switch (class_cell(o, p, i, &f)) {
+	case CELL_NEW: return ARRIVED;
+	case CELL_DAMAGED:
+	case CELL_UNREAD: return ARRIVED_PARTLY;
+	default: return ARRIVED_NOT;
+	}
+}
+
+/*
+ * M4.8: in which sizes of blocks, each on a multiple of its size and wholly inside the record, did a
+ * block arrive in part? A drive that writes 4096 bytes as one tears none of 4096 or less.
+ */
+static void note_tears(struct oracle *o, const struct place *p, const struct pp_scan_slot *s)
+{
+	uint32_t first = (uint32_t)(p->offset / PP_CELL_BYTES % (1U << (PP_TEAR_UNITS - 1)));
+	uint32_t k, at, i;
+
+	for (k = 0; k < PP_TEAR_UNITS && 1U << k <= o->cells; k++) {
+		uint32_t block = 1U << k;
+		bool torn = false;
+
+		for (at = (block - first % block) % block; at + block <= o->cells && !torn; at += block) {
+			uint32_t whole = 0, some = 0;
+
+			for (i = at; i < at + block; i++) {
+				enum arrival a = arrival_of(o, p, s, i);
+
+				whole += a == ARRIVED;
+				some += a != ARRIVED_NOT;
+			}
+			torn = some && whole < block;
+		}
+		o->out->torn_at[k] += torn;
+	}
+}
+
 static void note_flight(struct oracle *o, const struct place *p, const struct tally *t)
 {
 	uint32_t touched = t->of[CELL_NEW] + t->of[CELL_DAMAGED] + t->of[CELL_UNREAD];
@@ -523,8 +567,10 @@ static void note_flight(struct oracle *o, const struct place *p, const struct ta
 	if (!touched)
 		return;
 	o->out->in_flight_seen++;
-	if (t->of[CELL_NEW] != o->cells)
+	if (t->of[CELL_NEW] != o->cells) {
 		o->out->in_flight_torn++;
+		note_tears(o, p, slot_of(o->in->scan, p->lane, p->slot));
+	}
 	if (t->of[CELL_UNREAD])
 		o->out->in_flight_unreadable++;
 }

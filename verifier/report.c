@@ -125,6 +125,9 @@ VALUE(age_min, row->arm->lost_age_ns_min < 0 ? json_null() :
 	json_integer(row->arm->lost_age_ns_min))
 VALUE(age_max, row->arm->lost_age_ns_max < 0 ? json_null() :
 	json_integer(row->arm->lost_age_ns_max))
+VALUE(pattern, string(row->arm->key.pattern))
+VALUE(tears_in_flight, json_integer((json_int_t)row->arm->tears_in_flight))
+VALUE(tears_torn, json_integer((json_int_t)row->arm->tears_torn))
 VALUE(required, json_boolean(row->arm->required))
 VALUE(target, string(row->arm->key.target))
 VALUE(fs, string(row->arm->key.fs))
@@ -139,6 +142,29 @@ VALUE(unexposed, json_integer(row->arm->cuts_unexposed))
 VALUE(collateral, json_integer(row->arm->cuts_collateral))
 VALUE(control_lost, json_integer(row->arm->control_lost))
 VALUE(control_cuts, json_integer(row->arm->control_cuts))
+
+static json_t *value_tears_bound(const struct report_row *row)
+{
+	const struct pp_verdict_arm *arm = row->arm;
+
+	return arm->tears_in_flight ? real(pp_report_tears_bound(arm)) : json_null();
+}
+
+static json_t *value_tears_smallest(const struct report_row *row)
+{
+	uint32_t smallest, untorn;
+
+	pp_verdict_tears(row->arm, &smallest, &untorn);
+	return smallest ? json_integer(smallest) : json_null();
+}
+
+static json_t *value_tears_untorn(const struct report_row *row)
+{
+	uint32_t smallest, untorn;
+
+	pp_verdict_tears(row->arm, &smallest, &untorn);
+	return untorn ? json_integer(untorn) : json_null();
+}
 
 static json_t *value_reasons(const struct report_row *row)
 {
@@ -265,6 +291,12 @@ const struct report_field pp_report_fields[] = {
 	{ "group", NULL, 0, value_group, NULL },
 	{ "record_bytes", NULL, 0, value_record_bytes, NULL },
 	{ "noise", NULL, 0, value_noise, NULL },
+	{ "pattern", NULL, 0, value_pattern, NULL },
+	{ "tears_in_flight", NULL, 0, value_tears_in_flight, NULL },
+	{ "tears_torn", NULL, 0, value_tears_torn, NULL },
+	{ "tears_bound_95", NULL, 0, value_tears_bound, NULL },
+	{ "tears_smallest_bytes", NULL, 0, value_tears_smallest, NULL },
+	{ "tears_untorn_bytes", NULL, 0, value_tears_untorn, NULL },
 	{ "cuts_unexposed", NULL, 0, value_unexposed, NULL },
 	{ "cuts_collateral", NULL, 0, value_collateral, NULL },
 	{ "control_lost", NULL, 0, value_control_lost, NULL },

@@ -58,4 +58,9 @@ const char *pp_report_not_covered(const struct pp_verdict *verdict, char *text, 
 /* "9.8 %", "0.52 %", "<0.01%", "100 %": of a fraction of 1. At most 6 characters. */
 void pp_report_share(char *out, size_t bytes, double fraction);
 
+/* M4.8: "3 of 40 writes torn (...) ..."; false where nothing was seen in flight. */
+bool pp_report_tears(const struct pp_verdict_arm *arm, char *out, size_t bytes);
+/* Upper bound of the share of torn writes among those in flight. */
+double pp_report_tears_bound(const struct pp_verdict_arm *arm);
+
 #endif

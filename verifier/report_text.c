@@ -136,10 +136,13 @@ static void add_lost(struct pp_buf *out, const struct pp_verdict_arm *arm)
 static void add_arm(struct pp_buf *out, const struct line *line, bool colour)
 {
 	const struct pp_verdict_arm *arm = line->row.arm;
+	char tears[320];
 	size_t i;
 
 	add_figures(out, line, colour);
 	add_lost(out, arm);
+	if (pp_report_tears(arm, tears, sizeof(tears)))
+		pp_report_wrapped(out, "    in flight: ", tears);
 	for (i = 0; i < arm->reason_count; i++)
 		pp_report_wrapped(out, arm->reasons[i].blocks ? "  ! " : "  - ", arm->reasons[i].text);
 }

@@ -49,6 +49,7 @@ void pp_report_conditions(const struct pp_arm_key *key, char *out, size_t bytes)
 
 	pp_buf_init(&text, bytes - 1);
 	add_part(&text, key->workload);
+	add_part(&text, strcmp(key->pattern, "random") == 0 ? "random order" : "");
 	add_part(&text, key->target);
 	add_part(&text, key->fs);
 	if (key->mount_options[0]) {

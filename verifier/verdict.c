@@ -248,6 +248,37 @@ static void count_loss(struct arm_work *work, const struct pp_trial *trial)
 		work->device_gone_cut = trial->cut;
 }
 
+static void count_tears(struct pp_verdict_arm *arm, const struct pp_trial *trial)
+{
+	size_t i;
+
+	if (!trial->tears_in_flight)
+		return;
+	arm->tears_in_flight += trial->tears_in_flight;
+	arm->tears_torn += trial->torn_in_flight;
+	for (i = 0; i < PP_TEAR_UNITS; i++)
+		arm->torn_at[i] += trial->torn_at[i];
+}
+
+void pp_verdict_tears(const struct pp_verdict_arm *arm, uint32_t *smallest_bytes,
+	uint32_t *untorn_bytes)
+{
+	uint32_t i;
+
+	*smallest_bytes = *untorn_bytes = 0;
+	for (i = 0; arm->tears_in_flight && i < PP_TEAR_UNITS; i++) {
+		uint32_t block = 512U << i;
+
+		if (block > arm->key.record_bytes)
+			return;
+		if (arm->torn_at[i]) {
+			*smallest_bytes = block;
+			return;
+		}
+		*untorn_bytes = block;
+	}
+}
+
 static void count_trial(struct arm_work *work, const struct pp_trial *trial)
 {
 	struct pp_verdict_arm *arm = work->arm;
@@ -288,6 +319,7 @@ static void count_trial(struct arm_work *work, const struct pp_trial *trial)
 	work->proven++;
 	work->noise_losses += trial->proven && trial->noise_lost;
 	arm->records_acked += trial->records_acked;
+	count_tears(arm, trial);
 	for (i = 0; i < PP_WITHIN; i++)
 		arm->acked_within[i] += trial->acked_within[i];
 	arm->via_flush |= trial->via_flush;

@@ -84,6 +84,9 @@ struct pp_verdict_arm {
 	uint64_t records_lost;       /* of loss trials, with their classes and ages */
 	uint64_t lost[PP_LOSS_CLASSES];
 	int64_t lost_age_ns_min, lost_age_ns_max; /* -1 where none has an age */
+	/* M4.8, of direct arms: writes in flight at a cut that arrived at least in part, those that
+	 * arrived in part, and those with a torn block of 512 << i bytes. Never a promise. */
+	uint64_t tears_in_flight, tears_torn, torn_at[PP_TEAR_UNITS];
 	double loss_bound_95;        /* upper; counts what is unresolved as lost (M6.5) */
 	/* The control `direct` that this arm was measured against (M7.3). */
 	uint32_t control_lost, control_cuts;
@@ -119,6 +122,13 @@ int pp_verdict_exit(const struct pp_verdict *verdict);
  * missing, or the drive was gone and a swap is recorded. Else why none can, as a static text.
  */
 const char *pp_trial_not_clearable(const struct pp_trial *trial, bool swapped);
+
+/*
+ * M4.8: the smallest block of this arm that was seen torn, and the largest that was not although
+ * writes of at least its size were in flight; 0 where there is none.
+ */
+void pp_verdict_tears(const struct pp_verdict_arm *arm, uint32_t *smallest_bytes,
+	uint32_t *untorn_bytes);
 
 /*
  * M7.2: whether `direct` with this key stands for the drive's cache, or only for RAM. File systems

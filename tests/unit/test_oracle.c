@@ -1026,6 +1026,35 @@ static void collateral_with_sub_block(void **state)
 	world_release(&w);
 }
 
+/* M4.8: in which sizes of blocks a record in flight is torn: blocks lie on multiples of their size. */
+static void tears_by_size(void **state)
+{
+	static const struct { const char *cells; unsigned seen, torn, at[4]; } tears[] = {
+		{ "nnnn", 1, 0, { 0, 0, 0, 0 } }, { "eeee", 0, 0, { 0, 0, 0, 0 } },
+		{ "nnee", 1, 1, { 0, 0, 1, 0 } }, { "eenn", 1, 1, { 0, 0, 1, 0 } },
+		{ "neee", 1, 1, { 0, 1, 1, 0 } }, { "enne", 1, 1, { 0, 1, 1, 0 } },
+		{ "nnnd", 1, 1, { 1, 1, 1, 0 } }, { "reee", 1, 1, { 1, 1, 1, 0 } },
+	};
+	size_t i;
+	int k;
+
+	(void)state;
+	for (i = 0; i < sizeof(tears) / sizeof(tears[0]); i++) {
+		struct row row = { FLIGHT, F, tears[i].cells, NO_LOSS };
+		struct world w;
+
+		build(&w, &row);
+		assert_int_equal(world_judge(&w), 0);
+		assert_int_equal(w.result.in_flight_seen, tears[i].seen);
+		assert_int_equal(w.result.in_flight_torn, tears[i].torn);
+		for (k = 0; k < 4; k++)
+			if (w.result.torn_at[k] != tears[i].at[k])
+				fail_msg("\"%s\": %u torn at %d bytes", tears[i].cells,
+					(unsigned)w.result.torn_at[k], 512 << k);
+		world_release(&w);
+	}
+}
+
 /* Files share no block with each other, and damage to one is damage. */
 static void no_collateral_among_files(void **state)
 {
@@ -1149,6 +1178,7 @@ int main(void)
 		cmocka_unit_test(other_damage_does_not_acquit),
 		cmocka_unit_test(ranges_join_neighbours),
 		cmocka_unit_test(collateral_with_sub_block),
+		cmocka_unit_test(tears_by_size),
 		cmocka_unit_test(no_collateral_among_files),
 		cmocka_unit_test(taken_slots_are_not_taken_again),
 		cmocka_unit_test(temporary_files_are_witnesses),

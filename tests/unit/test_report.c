@@ -434,6 +434,52 @@ static void test_csv(void **state)
 }
 
 /* A buffer that is too small is an error, never half a report. */
+/* M4.8: what was seen of tears stands under its arm, and nowhere where nothing was seen. */
+static void test_tears(void **state)
+{
+	static const struct {
+		uint64_t flight, torn, at[3];
+		const char *text, *json;
+	} rows[] = {
+		{ 0, 0, { 0, 0, 0 }, NULL, "\"tears_smallest_bytes\": null" },
+		{ 40, 0, { 0, 0, 0 }, "0 of 40 writes torn (at most 7.2 %, 95 %); none of 8 KiB or less (at most",
+			"\"tears_untorn_bytes\": 8192" },
+		{ 40, 12, { 0, 0, 12 }, "12 of 40 writes torn (at most 44.0 %, 95 %); smallest block seen",
+			"\"tears_smallest_bytes\": 2048" },
+		{ 40, 12, { 0, 0, 12 }, "none of 1 KiB or less (at most 7.2 %)",
+			"\"tears_untorn_bytes\": 1024" },
+		{ 40, 12, { 3, 9, 12 }, "smallest block seen torn: 512 bytes", "\"tears_untorn_bytes\": null" },
+	};
+	struct pp_report_input input = { 0 };
+	struct made made;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct pp_verdict_arm *arm;
+		struct pp_buf out;
+		char *text, *at;
+
+		made_init(&made);
+		arm = add_arm(&made, "direct", PP_PROMISE_NONE, PP_ARM_LOSES);
+		arm->tears_in_flight = rows[i].flight;
+		arm->tears_torn = rows[i].torn;
+		memcpy(arm->torn_at, rows[i].at, sizeof(rows[i].at));
+		text = render(&made, false, pp_report_text);
+		for (at = text; (at = strstr(at, "\n               ")); ) /* unwrap */
+			memmove(at, at + 15, strlen(at + 15) + 1);
+		assert_int_equal(strstr(text, "in flight:") != NULL, rows[i].text != NULL);
+		if (rows[i].text && !strstr(text, rows[i].text))
+			fail_msg("no '%s' in\n%s", rows[i].text, text);
+		free(text);
+		input.verdict = &made.verdict;
+		pp_buf_init(&out, 1 << 20);
+		assert_int_equal(pp_report_json(&input, &out, NULL), 0);
+		assert_non_null(strstr(out.data, rows[i].json));
+		pp_buf_release(&out);
+	}
+}
+
 static void test_overflow_fails(void **state)
 {
 	int (*const forms[])(const struct pp_report_input *, struct pp_buf *, struct pp_error *) = {
@@ -466,6 +512,7 @@ int main(void)
 		cmocka_unit_test(test_sentence),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_csv),
+		cmocka_unit_test(test_tears),
 		cmocka_unit_test(test_overflow_fails),
 	};
 
