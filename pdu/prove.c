@@ -33,8 +33,8 @@ struct watching {
 	int64_t t_low_ns;       /* since when the meter shows nothing; 0: it does not */
 };
 
-static void watch_machine(struct watching *watching, const struct pp_witness_config *config,
-	struct pp_witness *witness)
+static void watch_machine(struct watching *watching, const struct pp_off_witness_config *config,
+	struct pp_off_witness *witness)
 {
 	int64_t asked_ns = pp_clock_mono_ns();
 
@@ -53,7 +53,7 @@ static void watch_machine(struct watching *watching, const struct pp_witness_con
 
 /* 0, or -1 if the outlet does not read off any more. */
 static int watch_switch(struct pp_pdu *pdu, struct watching *watching,
-	const struct pp_witness_config *config, struct pp_witness *witness, struct pp_error *err)
+	const struct pp_off_witness_config *config, struct pp_off_witness *witness, struct pp_error *err)
 {
 	struct pp_pdu_status status;
 
@@ -78,8 +78,8 @@ static int watch_switch(struct pp_pdu *pdu, struct watching *watching,
 	return 0;
 }
 
-static int no_witness(struct pp_pdu *pdu, const struct pp_witness_config *config,
-	const struct pp_witness *witness, struct pp_error *err)
+static int no_witness(struct pp_pdu *pdu, const struct pp_off_witness_config *config,
+	const struct pp_off_witness *witness, struct pp_error *err)
 {
 	if (config->alive && !witness->lost)
 		return pp_fail(err, PP_ERR_PEER, "the outlet reads off, but '%s' did not fall silent: "
@@ -92,8 +92,8 @@ static int no_witness(struct pp_pdu *pdu, const struct pp_witness_config *config
 		"went; say how to ask the machine");
 }
 
-int pp_pdu_witness(struct pp_pdu *pdu, const struct pp_witness_config *config,
-	struct pp_witness *witness, struct pp_error *err)
+int pp_pdu_witness(struct pp_pdu *pdu, const struct pp_off_witness_config *config,
+	struct pp_off_witness *witness, struct pp_error *err)
 {
 	int64_t deadline_ns = pp_clock_mono_ns() +
 		(or_default(config->timeout_ms, 20000) + pdu->config.watts_stale_ms) * PP_NS_PER_MS;
@@ -244,7 +244,6 @@ struct others {
 	struct pp_pdu *pdu[OTHERS_MAX];
 	enum pp_pdu_state before[OTHERS_MAX];
 	int count;
-	bool counted; /* nobody named them */
 };
 
 static bool is_ours(const struct pp_pdu_config *config, const char *outlet)
@@ -320,7 +319,6 @@ static void open_counted(struct others *others, const struct pp_pdu_config *conf
 		begun = true;
 		others->count++;
 	}
-	others->counted = true;
 }
 
 /* 0 if each reads as before. The first that does not is named. */
@@ -355,7 +353,7 @@ struct proving {
 	struct others others;
 	struct pp_pdu_identity identity;
 	struct pp_pdu_times off;
-	struct pp_witness witness;
+	struct pp_off_witness witness;
 	int64_t t_back_ns;
 };
 
@@ -384,7 +382,9 @@ static int begin(struct proving *proving, struct pp_error *err)
 		return -1;
 	if (config->others_count)
 		return open_named(&proving->others, config, err);
-	open_counted(&proving->others, config->pdu);
+	/* A program may take any name for the one outlet that it knows. */
+	if (proving->pdu->profile->transport != PP_TRANSPORT_EXEC)
+		open_counted(&proving->others, config->pdu);
 	return 0;
 }
 
@@ -392,7 +392,7 @@ static int begin(struct proving *proving, struct pp_error *err)
 static int dark(struct proving *proving, struct pp_error *err)
 {
 	const struct pp_prove_config *config = proving->config;
-	struct pp_witness_config witness = config->witness;
+	struct pp_off_witness_config witness = config->witness;
 
 	witness.alive = config->alive;
 	witness.need_watts = true;
@@ -422,7 +422,7 @@ static int bright(struct proving *proving, enum pp_pdu_outcome *outcome, struct 
 
 static int write_proof(struct proving *proving, struct pp_error *err)
 {
-	const struct pp_witness *witness = &proving->witness;
+	const struct pp_off_witness *witness = &proving->witness;
 	char path[PATH_MAX], wall[32], *text = NULL;
 	json_t *json, *subject, *others = json_array();
 	int rc = -1;

@@ -13,7 +13,7 @@
 #include "guard.h"
 #include "pdu.h"
 
-struct pp_witness {
+struct pp_off_witness {
 	bool lost;          /* the machine fell silent, twice in a row */
 	int64_t t_lost_ns;  /* the first of the two was asked */
 	bool has_watts;
@@ -21,7 +21,7 @@ struct pp_witness {
 	double watts;       /* the last one */
 };
 
-struct pp_witness_config {
+struct pp_off_witness_config {
 	struct pp_alive *alive; /* NULL: the meter alone */
 	bool need_watts;        /* the meter too, where there is one */
 	int64_t timeout_ms;     /* a supply may hold up for seconds [20 s] */
@@ -31,8 +31,8 @@ struct pp_witness_config {
 
 /* After a verified off. 0: witnessed. -1 (PP_ERR_PEER): contradicted, or not within the time.
  * -1 (PP_ERR_UNSUPPORTED): neither meter nor alive, so nothing was witnessed. */
-int pp_pdu_witness(struct pp_pdu *pdu, const struct pp_witness_config *config,
-	struct pp_witness *witness, struct pp_error *err);
+int pp_pdu_witness(struct pp_pdu *pdu, const struct pp_off_witness_config *config,
+	struct pp_off_witness *witness, struct pp_error *err);
 
 /* Waits until the machine lives. -1: not within the time. */
 int pp_pdu_await_life(struct pp_alive *alive, int64_t timeout_ms, struct pp_error *err);
@@ -44,7 +44,7 @@ struct pp_prove_config {
 	const char *others[64];          /* outlets that must not change [found by counting] */
 	int others_count;
 	int64_t off_ms, back_ms;         /* how long off [10 s]; until it lives again [600 s] */
-	struct pp_witness_config witness;
+	struct pp_off_witness_config witness;
 	void (*say)(void *arg, const char *step); /* may be NULL */
 	void *say_arg;
 	const char *path;                /* also written here; NULL: only into the state folder */

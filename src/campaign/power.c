@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pdu/prove.h"
 #include "src/core/clock.h"
 #include "src/core/file.h"
 #include "src/core/text.h"
@@ -79,6 +80,9 @@ int pp_power_open(struct pp_campaign *c, struct pp_error *err)
 	if (pp_pdu_identify(c->pdu, &identity, err) != 0 ||
 		pp_pdu_status(c->pdu, &status, err) != 0)
 		return pp_fail_within(err, "power switch");
+	/* A plan that says "unproven" takes the risk; the evidence says that it did. */
+	if (!c->plan.unproven && pp_proof_check(c->pdu, NULL, err) != 0)
+		return pp_fail_within(err, "wiring (or say 'unproven = yes' in the plan)");
 	if (pp_pdu_preflight(c->pdu, complain, c, err) < 0)
 		return pp_fail_within(err, "settings of the power switch");
 	c->guard = pp_guard_start(&c->pdu_config, c->config->guard_exe, err);

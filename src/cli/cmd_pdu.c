@@ -5,6 +5,7 @@
  * unknown, 4 power not restored.
  */
 #include "cmd_pdu.h"
+#include "alive_agent.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -27,6 +28,7 @@ struct options {
 	struct pp_pdu_config config;
 	int64_t off_ms, back_ms, hold_up_ms;
 	const char *alive, *proof;
+	struct pp_alive_agent *agent;
 	const char *others[64];
 	int others_count;
 	int fd;
@@ -69,7 +71,7 @@ static const struct option_row rows[] = {
 	  O(config.device_restore_ms) },
 	{ "verify-timeout", "SECONDS", "how long a change may take [the profile's]", SECONDS,
 	  O(config.verify_timeout_ms) },
-	{ "alive", "HOW", "ask the machine: tcp:HOST:PORT, ping:HOST or cmd:PROGRAM", TEXT, O(alive) },
+	{ "alive", "HOW", "ask the machine: agent:KEYFILE, tcp:HOST:PORT, ping:HOST, cmd:PROGRAM", TEXT, O(alive) },
 	{ "hold-up", "SECONDS", "how long it may still answer after the off [20]", SECONDS,
 	  O(hold_up_ms) },
 	{ "back-time", "SECONDS", "prove: how long it may take to answer again [600]", SECONDS,
@@ -268,8 +270,14 @@ static int run_on(struct options *options, int argc, char **argv)
 
 static struct pp_alive *open_alive(struct options *options, struct pp_error *err)
 {
-	struct pp_alive *alive = pp_alive_parse(options->alive, err);
+	struct pp_alive *alive;
 
+	if (strncmp(options->alive, "agent:", 6) == 0) {
+		options->agent = pp_alive_agent_open(options->alive + 6, err);
+		return options->agent ? pp_alive_of(options->alive, pp_alive_agent_ask, options->agent,
+			err) : NULL;
+	}
+	alive = pp_alive_parse(options->alive, err);
 	if (alive && !options->config.dut_host)
 		options->config.dut_host = pp_alive_host(alive);
 	return alive;
@@ -279,8 +287,8 @@ static struct pp_alive *open_alive(struct options *options, struct pp_error *err
 static int witnessed(struct options *options, struct pp_pdu *pdu, struct pp_alive *alive,
 	struct pp_error *err)
 {
-	struct pp_witness_config config = { .alive = alive, .timeout_ms = options->hold_up_ms };
-	struct pp_witness witness;
+	struct pp_off_witness_config config = { .alive = alive, .timeout_ms = options->hold_up_ms };
+	struct pp_off_witness witness;
 
 	if (pp_pdu_witness(pdu, &config, &witness, err) == 0) {
 		fprintf(stderr, "plugpull pdu: off, and %s\n", witness.lost ?
@@ -352,7 +360,7 @@ static int run_cut(struct options *options, bool and_on)
 	if (!options->yes)
 		return dry_run(options, and_on ? "off and on" : "off");
 	if (options->alive && (!(alive = open_alive(options, &err)) ||
-	    pp_pdu_await_life(alive, 3000, &err) != 0)) {
+	    pp_pdu_await_life(alive, 10000, &err) != 0)) {
 		pp_alive_free(alive);
 		return say_error(&err, EXIT_REFUSED);
 	}
@@ -714,6 +722,7 @@ int pp_cmd_pdu(int argc, char **argv)
 	if (command->run != run_check && optind + 1 < argc)
 		return usage_error("too many arguments:", argv[optind + 1]);
 	code = command->run(&options, argc - optind - 1, argv + optind + 1);
+	pp_alive_agent_close(options.agent);
 	if (options.record && fclose(options.record) != 0 && code == EXIT_DONE)
 		code = EXIT_REFUSED;
 	if (fflush(stdout) != 0 && code == EXIT_DONE)

@@ -45,7 +45,7 @@ pending = pending
 PLAN = {
     "campaign": {"name": "fake", "criterion": "95/50", "write_min_ms": 200, "write_max_ms": 300,
                  "controls": 0, "controls_end": 0, "confirm_boot": "no", "matrix_ms": 0,
-                 "voids_max": 1, "seed": 1},
+                 "voids_max": 1, "seed": 1, "unproven": "yes"},
     "machine": {"listen": "127.0.0.1:0", "key": "{dir}/key", "boot_deadline_s": 20,
                 "poweroff_settle_s": 0, "hold_up_ms": 400, "drive_wait_s": 1},
     "pdu": {"profile": "{dir}/profile.ini", "outlets": "1", "off_s": 0, "min_off_s": 0,

@@ -196,8 +196,8 @@ static void witnesses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct pp_witness_config config = { .timeout_ms = 200, .dwell_ms = 20 };
-		struct pp_witness witness;
+		struct pp_off_witness_config config = { .timeout_ms = 200, .dwell_ms = 20 };
+		struct pp_off_witness witness;
 		struct machine machine;
 		struct pp_error err = { 0 };
 		struct pp_pdu *pdu;

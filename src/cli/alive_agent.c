@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "alive_agent.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/core/auth.h"
+#include "src/core/clock.h"
+#include "verifier/listener.h"
+
+struct pp_alive_agent {
+	struct pp_listener *listener;
+	uint64_t session; /* the last that connected; 0: none yet */
+};
+
+struct pp_alive_agent *pp_alive_agent_open(const char *what, struct pp_error *err)
+{
+	struct pp_alive_agent *agent = calloc(1, sizeof(*agent));
+	char file[1024], address[64] = "";
+	const char *at = strrchr(what, '@'), *colon = at ? strrchr(at, ':') : NULL;
+	long port = 7333;
+	struct pp_key key;
+
+	if (!agent) {
+		pp_fail(err, PP_ERR_SYSTEM, "out of memory");
+		return NULL;
+	}
+	snprintf(file, sizeof(file), "%.*s", (int)(at ? (size_t)(at - what) : strlen(what)), what);
+	if (at)
+		port = strtol((colon ? colon : at) + 1, NULL, 10);
+	if (colon)
+		snprintf(address, sizeof(address), "%.*s", (int)(colon - at - 1), at + 1);
+	if (!file[0] || port < 0 || port > 65535) {
+		pp_fail(err, PP_ERR_USAGE, "'agent:%s' is not agent:KEYFILE[@[ADDRESS:]PORT]", what);
+		goto undo;
+	}
+	if (pp_key_load(file, &key, err) != 0)
+		goto undo;
+	agent->listener = pp_listener_open(address[0] ? address : NULL, (uint16_t)port, &key, err);
+	explicit_bzero(&key, sizeof(key));
+	if (!agent->listener)
+		goto undo;
+	return agent;
+undo:
+	free(agent);
+	return NULL;
+}
+
+void pp_alive_agent_close(struct pp_alive_agent *agent)
+{
+	if (!agent)
+		return;
+	pp_listener_close(agent->listener);
+	free(agent);
+}
+
+enum pp_alive_answer pp_alive_agent_ask(void *arg, int64_t timeout_ms)
+{
+	struct pp_alive_agent *agent = arg;
+	int64_t asked_ns = pp_clock_mono_ns(), deadline_ns = asked_ns + timeout_ms * PP_NS_PER_MS;
+	struct pp_session_state state;
+	struct pp_event ev;
+
+	/* The agent beats by itself; a second without a beat is a hundred that did not come. */
+	while (pp_listener_wait(agent->listener, deadline_ns, &ev, NULL) == 1) {
+		if (ev.type == PP_EVENT_CONNECTED)
+			agent->session = ev.session;
+		pp_event_release(&ev);
+		if (agent->session && pp_listener_snapshot(agent->listener, agent->session, 0, &state,
+		    NULL, 0, NULL) == 0 && state.t_last_frame_ns > asked_ns)
+			return PP_ALIVE_LIVES;
+	}
+	if (!agent->session || pp_listener_snapshot(agent->listener, agent->session, 0, &state, NULL, 0,
+	    NULL) != 0)
+		return PP_ALIVE_SILENT;
+	if (state.t_last_frame_ns > asked_ns)
+		return PP_ALIVE_LIVES;
+	return state.how == PP_CLOSE_FIN || state.how == PP_CLOSE_RST ? PP_ALIVE_REFUSES :
+		PP_ALIVE_SILENT;
+}

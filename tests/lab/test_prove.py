@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+Goal: the wiring proof with a real agent as the machine's heartbeat, and a campaign that asks for it.
+Method: the fake machine and its program-driven outlet (fake_rig.py). `pdu prove --alive agent:` must
+prove the right outlet, and must not where the machine keeps its power; a campaign without a proof and
+without `unproven = yes` refuses before it cuts; with the proof it runs. `pdu cycle` believes no off
+that the machine contradicts. After each, the outlet is on.
+"""
+import os
+import shutil
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from fake_rig import PLUGPULL, Rig, check, run_all  # noqa: E402
+
+
+def pdu(rig, command, *words):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    rig.set_port(port)
+    done = subprocess.run(
+        [PLUGPULL, "pdu", command, "--profile", os.path.join(rig.dir, "profile.ini"), "--outlet", "1",
+         "--state-dir", os.path.join(rig.dir, "pdu"), "--yes", "--min-on", "0", "--off-time", "1",
+         "--alive", "agent:%s@127.0.0.1:%d" % (os.path.join(rig.dir, "key"), port), *words],
+        env=rig.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200)
+    rig.forget_port()
+    return done.returncode, done.stdout + done.stderr
+
+
+def expect(what, holds, seen):
+    check("%s: %s" % (what, seen), holds)
+
+
+def proof_and_campaign():
+    with Rig(campaign={"unproven": "no"}) as rig:
+        run = rig.run("--cuts", "1")
+        expect("no campaign without a proof", run.process.returncode == 2 and "pdu prove" in run.err,
+               run.err)
+        check("nothing was cut", rig.cuts() == [])
+        shutil.rmtree(rig.out)
+        code, text = pdu(rig, "prove", "--back-time", "60")
+        expect("proven", code == 0, (code, text))
+        check("the outlet is on", rig.power() == "on")
+        run = rig.run("--cuts", "1")
+        expect("a campaign takes the proof", "pdu prove" not in run.err and len(rig.trials()) == 1,
+               run.err)
+        check("and its evidence says so", rig.load("target.json")["unproven_wiring"] is False)
+        with open(os.path.join(rig.dir, "profile.ini"), "a") as f:
+            f.write("; changed\n")
+        run = rig.run("--resume")
+        expect("a changed profile ends the proof", "expired" in run.err, run.err)
+
+
+def keeps_its_power():
+    with Rig(flags=("pdu-false-off", "in-run")) as rig:
+        for command in ("prove", "cycle", "off"):
+            code, text = pdu(rig, command, "--hold-up", "2")
+            expect(command, code == 3 and "did not fall silent" in text, (code, text))
+            check("the outlet is on", rig.power() == "on")
+
+
+if __name__ == "__main__":
+    run_all([("proof and campaign", proof_and_campaign), ("keeps its power", keeps_its_power)], 2)
