@@ -100,17 +100,15 @@ static int attach_to(int loop_fd, int file_fd, const char *serial, int block_byt
 	return ioctl(loop_fd, LOOP_CONFIGURE, &config);
 }
 
-/* The queue as the drive describes itself: write-through drives get no flushes. Nothing is
- * discarded: a simulated drive has no such command. */
-static void describe(int number, bool back)
+/* A loop device keeps this setting when it changes hands, and without it the kernel sends no flush:
+ * it must be as the kernel makes it, whatever somebody had tried. */
+static void expect_flushes(int number)
 {
 	char path[96];
 
 	snprintf(path, sizeof(path), "/sys/block/loop%d/queue/write_cache", number);
-	if (!back && write_text(path, "write through"))
+	if (write_text(path, "write back"))
 		say("cannot write '%s': %s", path, strerror(errno));
-	snprintf(path, sizeof(path), "/sys/block/loop%d/queue/discard_max_bytes", number);
-	write_text(path, "0");
 }
 
 /* btrfs remembers devices it has seen, which a boot does not; it would refuse one that is older
@@ -128,7 +126,7 @@ static void forget_btrfs(const char *node)
 }
 
 /* The loop device stays attached for as long as we, or what is mounted on it, have it open. */
-static void attach(const char *serial, int block_bytes, bool back, const char *file)
+static void attach(const char *serial, int block_bytes, const char *file)
 {
 	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	int file_fd = open(file, O_RDWR | O_CLOEXEC);
@@ -144,7 +142,7 @@ static void attach(const char *serial, int block_bytes, bool back, const char *f
 		snprintf(node, sizeof(node), "/dev/loop%d", number);
 		fd = number < 0 ? -1 : open(node, O_RDWR | O_CLOEXEC);
 		if (fd >= 0 && !attach_to(fd, file_fd, serial, block_bytes)) {
-			describe(number, back);
+			expect_flushes(number);
 			forget_btrfs(node);
 			close(file_fd);
 			close(control);
@@ -164,14 +162,14 @@ static void attach(const char *serial, int block_bytes, bool back, const char *f
 
 static void configure(char *line)
 {
-	char a[LO_NAME_SIZE], b[16], c[512];
+	char a[LO_NAME_SIZE], b[512];
 	int n;
 
 	if (sscanf(line, "boot_id %63s", boot.boot_id) == 1 || sscanf(line, "folder %127s",
 		    boot.folder) == 1)
 		return;
-	if (sscanf(line, "drive %63s %d %15s %511s", a, &n, b, c) == 4) {
-		attach(a, n, !strcmp(b, "back"), c);
+	if (sscanf(line, "drive %63s %d %511s", a, &n, b) == 3) {
+		attach(a, n, b);
 	} else if (!strncmp(line, "agent ", 6)) {
 		if (boot.agent_words < MAX_AGENT_WORDS)
 			boot.agent[boot.agent_words++] = strdup(line + 6);

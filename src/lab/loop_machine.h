@@ -8,9 +8,9 @@
  *
  * Its configuration, a line each, paths without blanks:
  *   boot_id UUID
- *   folder PATH                            the rig's run folder
- *   drive SERIAL BLOCK back|through FILE   a drive, as a loop device whose reference is the serial
- *   agent WORD                             the next word of the agent's command line
+ *   folder PATH                the rig's run folder
+ *   drive SERIAL BLOCK FILE    a drive, as a loop device whose reference is the serial
+ *   agent WORD                 the next word of the agent's command line
  */
 #ifndef PP_LAB_LOOP_MACHINE_H
 #define PP_LAB_LOOP_MACHINE_H

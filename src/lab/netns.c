@@ -17,7 +17,8 @@
 
 #include "child.h"
 
-#define SLOTS      16384           /* /30 networks in 10.77.0.0/16 */
+#define SLOTS      8192            /* /29 networks in 10.77.0.0/16 */
+#define FAR_COUNT  5               /* addresses of the far end: 2 to 6 in its network */
 #define BASE       0x0a4d0000u
 #define NETNS_DIR  "/run/netns"
 #define RUN_PARENT "/tmp"
@@ -77,7 +78,7 @@ static int take_slot(struct pp_netns *ns, struct pp_error *err)
 		struct in_addr address;
 		int n, fd, slot = (int)(((unsigned)getpid() + (unsigned)i) % SLOTS);
 
-		address.s_addr = htonl(BASE + (unsigned)slot * 4 + 1);
+		address.s_addr = htonl(BASE + (unsigned)slot * 8 + 1);
 		if (address_in_use(address.s_addr))
 			continue;
 		fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -105,10 +106,20 @@ static int run_ip(struct pp_error *err, const char *script, const char *a, const
 	return pp_child_run(argv, NULL, err);
 }
 
+/* Address and length of the far end's network, as for ip-address(8). */
+static void name_far(const struct pp_netns *ns, unsigned number, char out[24])
+{
+	struct in_addr address;
+	char text[16];
+
+	address.s_addr = htonl(BASE + (unsigned)ns->slot * 8 + 2 + number % FAR_COUNT);
+	inet_ntop(AF_INET, &address, text, sizeof(text));
+	snprintf(out, 24, "%s/29", text);
+}
+
 int pp_netns_open(struct pp_netns *ns, struct pp_error *err)
 {
-	char host[16], guest[16], far[16], near_net[24], far_net[24];
-	struct in_addr far_address;
+	char host[16], guest[16], near_net[24], far_net[24];
 	int ends[2];
 
 	*ns = (struct pp_netns){ .lock_fd = -1, .guard_fd = -1, .guard = -1 };
@@ -122,10 +133,8 @@ int pp_netns_open(struct pp_netns *ns, struct pp_error *err)
 	snprintf(ns->run_dir, sizeof(ns->run_dir), RUN_PARENT "/" RUN_PREFIX "%d-%d", (int)getpid(),
 		ns->slot);
 	name_ends(ns->slot, host, guest);
-	far_address.s_addr = htonl(BASE + (unsigned)ns->slot * 4 + 2);
-	inet_ntop(AF_INET, &far_address, far, sizeof(far));
-	snprintf(near_net, sizeof(near_net), "%s/30", ns->host_address);
-	snprintf(far_net, sizeof(far_net), "%s/30", far);
+	snprintf(near_net, sizeof(near_net), "%s/29", ns->host_address);
+	name_far(ns, 0, far_net);
 	if (mkdir(ns->run_dir, 0700)) {
 		pp_fail_os(err, errno, "cannot make '%s'", ns->run_dir);
 		goto fail;
@@ -176,6 +185,16 @@ int pp_netns_link(const struct pp_netns *ns, bool up, struct pp_error *err)
 
 	name_ends(ns->slot, host, guest);
 	return pp_child_run(argv, NULL, err);
+}
+
+int pp_netns_link_anew(const struct pp_netns *ns, unsigned number, struct pp_error *err)
+{
+	char host[16], guest[16], far_net[24];
+
+	name_ends(ns->slot, host, guest);
+	name_far(ns, number, far_net);
+	return run_ip(err, "ip -n $1 addr flush dev $2; ip -n $1 addr add $3 dev $2\n"
+		"ip -n $1 link set $2 up", ns->name, guest, far_net, NULL);
 }
 
 static void sweep_one(int pid, int slot)

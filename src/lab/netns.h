@@ -34,6 +34,12 @@ struct pp_netns {
 int pp_netns_open(struct pp_netns *ns, struct pp_error *err);
 void pp_netns_close(struct pp_netns *ns);
 int pp_netns_link(const struct pp_netns *ns, bool up, struct pp_error *err);
+/*
+ * Up, with another address than last time (number counts the boots). Sockets of a machine that was
+ * killed live on in the kernel for a second or so, and would go on sending what they hold, and a
+ * FIN, if their address came back within that time: "lived after the off".
+ */
+int pp_netns_link_anew(const struct pp_netns *ns, unsigned number, struct pp_error *err);
 
 /* Removes what labs left behind whose owner is dead. Only names of our own making are touched. */
 void pp_netns_sweep(void);

@@ -319,7 +319,8 @@ int pp_rig_power_on(struct pp_rig *rig, struct pp_error *err)
 	if (!rig->outlet_on) {
 		rc = start_drives(rig, err);
 		if (!rc)
-			rc = pp_netns_link(&rig->ns, true, err);
+			rc = rig->kind->fast ? pp_netns_link_anew(&rig->ns, rig->boots, err)
+				: pp_netns_link(&rig->ns, true, err);
 		if (!rc && !rig->no_boot)
 			rc = pp_rig_start_machine(rig, err);
 		rig->outlet_on = !rc;

@@ -92,6 +92,17 @@ static int find(const char *path, char *out, struct pp_error *err)
 	return realpath(path, out) ? 0 : pp_fail_os(err, errno, "cannot find '%s'", path);
 }
 
+/* A loop device says `write back`. It could be told otherwise, but would keep that for whoever has it
+ * next on this host, whose flushes the kernel would then drop. */
+static int check_behaviour(const struct pp_lab_drive *drive, struct pp_error *err)
+{
+	const struct pp_sim_drive_behaviour *row = pp_sim_drive_behaviour_find(drive->behaviour);
+
+	return pp_sim_drive_behaviour_has_cache(row) ? 0 : pp_fail(err, PP_ERR_UNSUPPORTED,
+		"drive '%s': '%s' denies to have a cache, which a loop device cannot: use the rig vm",
+		drive->serial, drive->behaviour);
+}
+
 static int loop_open(struct pp_rig *rig, const struct pp_rig_config *config, struct pp_error *err)
 {
 	struct loop *loop = calloc(1, sizeof(*loop));
@@ -113,6 +124,8 @@ static int loop_open(struct pp_rig *rig, const struct pp_rig_config *config, str
 	    || make_bin(rig, loop->guest_tool, err))
 		return -1;
 	for (int i = 0; i < rig->drive_count; i++) {
+		if (check_behaviour(&rig->slots[i].next, err))
+			return -1;
 		snprintf(path, sizeof(path), "%s/d%d", rig->ns.run_dir, i);
 		if (mkdir(path, 0700))
 			return pp_fail_os(err, errno, "cannot make '%s'", path);
@@ -143,6 +156,8 @@ static int loop_start_drive(struct pp_rig *rig, int i, uint64_t seed, const char
 
 	snprintf(net, sizeof(net), "--net=%s", rig->ns.path);
 	snprintf(folder, sizeof(folder), "%s/d%d", rig->ns.run_dir, i);
+	if (check_behaviour(&rig->slots[i].host.drive, err))
+		return -1;
 	return pp_drive_host_start(&rig->slots[i].host, front, seed, log_path, err);
 }
 
@@ -187,15 +202,12 @@ static int write_conf(struct pp_rig *rig, struct pp_error *err)
 	pp_buf_addf(&conf, "folder %s\n", rig->ns.run_dir);
 	for (int i = 0; i < rig->drive_count && !rc; i++) {
 		const struct pp_drive_host *host = &rig->slots[i].host;
-		const struct pp_sim_drive_behaviour *row =
-			pp_sim_drive_behaviour_find(host->drive.behaviour);
 
 		if (!host->pid)
 			continue;
 		rc = write_smart(rig, host, err);
-		pp_buf_addf(&conf, "drive %s %d %s %s/d%d/" PP_FUSE_DRIVE_FILE "\n", host->drive.serial,
-			host->drive.block_bytes, pp_sim_drive_behaviour_has_cache(row) ? "back" : "through",
-			rig->ns.run_dir, i);
+		pp_buf_addf(&conf, "drive %s %d %s/d%d/" PP_FUSE_DRIVE_FILE "\n", host->drive.serial,
+			host->drive.block_bytes, rig->ns.run_dir, i);
 	}
 	pp_buf_add(&conf, rig->agent.data, rig->agent.bytes);
 	pp_rig_path(rig, "boot.conf", path, sizeof(path));
@@ -255,7 +267,7 @@ static int loop_reset(struct pp_rig *rig, struct pp_error *err)
 	if (rc)
 		return -1;
 	pp_rig_stop_machine(rig);
-	rc = pp_netns_link(&rig->ns, true, err);
+	rc = pp_netns_link_anew(&rig->ns, rig->boots, err);
 	return rc ? -1 : pp_rig_start_machine(rig, err);
 }
 
@@ -301,6 +313,7 @@ static int loop_run(struct pp_rig *rig, const char *line, int64_t until_ns, stru
 
 const struct pp_rig_kind pp_rig_kind_loop = {
 	.name = "loop", .kill_agent_line = "kill -9 $(cat " LOOP_AGENT_PID ")",
+	.fast = true,
 	.kill_signal = SIGTERM, /* at which its process kills all of it, and waits for the end */
 	.open = loop_open, .close = loop_close, .start_drive = loop_start_drive, .boot = loop_start_machine,
 	.settle = loop_settle, .reset = loop_reset, .ready = loop_ready, .run = loop_run,

@@ -31,6 +31,7 @@ struct pp_rig_kind {
 	/* The drive's process; its settings go to pp_drive_host_start. */
 	int (*start_drive)(struct pp_rig *rig, int i, uint64_t seed, const char *log_path,
 		struct pp_error *err);
+	bool fast;                    /* boots within the life of a dead machine's sockets */
 	/* The machine's process, or -1. */
 	pid_t (*boot)(struct pp_rig *rig, struct pp_error *err);
 	/* The machine's process has ended; waits until nothing of it holds a drive. May be NULL. */
