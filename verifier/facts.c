@@ -215,6 +215,8 @@ static int get_layout(struct pp_json_in *in, const json_t *object, struct pp_lay
 		return -1;
 	if (!pp_workload_find(workload, &layout->workload))
 		return pp_fail(in->err, PP_ERR_EVIDENCE, "'%s': no workload '%s'", in->where, workload);
+	if (layout->shuffle && layout->workload != PP_OVERWRITE)
+		return pp_fail(in->err, PP_ERR_EVIDENCE, "'%s': a random order is for overwrite", in->where);
 	if (layout->slots > (1ULL << 40))
 		return pp_fail(in->err, PP_ERR_EVIDENCE, "'%s': impossible number of slots", in->where);
 	if (pp_layout_init(&whole, layout->workload, layout->lanes, layout->group,

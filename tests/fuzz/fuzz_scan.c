@@ -42,9 +42,12 @@ static void layout_of(const struct pp_scan *scan, enum pp_workload workload, str
 	layout->group = 1;
 	layout->record_bytes = scan->record_bytes;
 	layout->unit_bytes = PP_CELL_BYTES;
-	layout->slots = workload == PP_APPEND ? 1U << 20 : scan->lane[0].slots;
+	layout->slots = workload == PP_APPEND ? 1U << 20
+		: scan->lane[0].slots / (pp_workload_renames(workload) ? 2 : 1);
 	for (lane = 0; lane < scan->lanes; lane++)
-		layout->base_slots[lane] = scan->lane[lane].slots;
+		layout->base_slots[lane] = workload == PP_APPEND ? scan->lane[lane].slots
+			: pp_scan_taken(scan, layout, lane);
+	pp_scan_base_whole(scan, layout);
 }
 
 static void judge(const struct pp_scan *base, const struct pp_scan *scan, const struct pp_scan *again,
@@ -92,8 +95,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (a && !b)
 		b = parse(data, cut);
 	if (a && b && !a->sparse) {
-		judge(a, b->sparse ? a : b, b->sparse ? b : NULL, PP_OVERWRITE);
-		judge(a, b->sparse ? a : b, b->sparse ? b : NULL, PP_APPEND);
+		enum pp_workload workload;
+
+		for (workload = PP_OVERWRITE; workload < PP_WORKLOADS; workload++)
+			judge(a, b->sparse ? a : b, b->sparse ? b : NULL, workload);
 	}
 	pp_scan_free(a);
 	pp_scan_free(b);
