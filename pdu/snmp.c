@@ -71,12 +71,12 @@ static const struct {
 	size_t count;
 	bool privacy;
 } protocols[] = {
-	{ "MD5", usmHMACMD5AuthProtocol, USM_AUTH_PROTO_MD5_LEN, false },
-	{ "SHA", usmHMACSHA1AuthProtocol, USM_AUTH_PROTO_SHA_LEN, false },
-	{ "SHA-256", usmHMAC192SHA256AuthProtocol, USM_HMAC192SHA256_AUTH_LEN, false },
-	{ "SHA-512", usmHMAC384SHA512AuthProtocol, USM_HMAC384SHA512_AUTH_LEN, false },
-	{ "AES", usmAESPrivProtocol, USM_PRIV_PROTO_AES_LEN, true },
-	{ "DES", usmDESPrivProtocol, USM_PRIV_PROTO_DES_LEN, true },
+	{ "MD5", usmHMACMD5AuthProtocol, OID_LENGTH(usmHMACMD5AuthProtocol), false },
+	{ "SHA", usmHMACSHA1AuthProtocol, OID_LENGTH(usmHMACSHA1AuthProtocol), false },
+	{ "SHA-256", usmHMAC192SHA256AuthProtocol, OID_LENGTH(usmHMAC192SHA256AuthProtocol), false },
+	{ "SHA-512", usmHMAC384SHA512AuthProtocol, OID_LENGTH(usmHMAC384SHA512AuthProtocol), false },
+	{ "AES", usmAESPrivProtocol, OID_LENGTH(usmAESPrivProtocol), true },
+	{ "DES", usmDESPrivProtocol, OID_LENGTH(usmDESPrivProtocol), true },
 };
 
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
@@ -84,12 +84,18 @@ static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 /* The person's snmp.conf and MIB files must not change what a request says. */
 static void start_library(void)
 {
+	char none[] = ":";
+
 	snmp_disable_log();
 	netsnmp_ds_set_boolean(NETSNMP_DS_LIBRARY_ID, NETSNMP_DS_LIB_DONT_READ_CONFIGS, 1);
 	netsnmp_ds_set_boolean(NETSNMP_DS_LIBRARY_ID, NETSNMP_DS_LIB_DONT_PERSIST_STATE, 1);
 	netsnmp_ds_set_boolean(NETSNMP_DS_LIBRARY_ID, NETSNMP_DS_LIB_DISABLE_PERSISTENT_LOAD, 1);
 	netsnmp_ds_set_boolean(NETSNMP_DS_LIBRARY_ID, NETSNMP_DS_LIB_DISABLE_PERSISTENT_SAVE, 1);
 	netsnmp_set_mib_directory("/nonexistent");
+	set_persistent_directory("/dev/null"); /* where nothing can be made */
+	register_mib_handlers();
+	run_config_handler(read_config_find_handler(read_config_get_handlers("snmp"), "mibs"), "mibs",
+		none, PREMIB_CONFIG);
 	init_snmp("plugpull");
 }
 
@@ -151,7 +157,7 @@ static int set_user(struct snmp_session *session, const struct pp_credentials *c
 	    &session->securityAuthProtoLen, err) != 0)
 		return -1;
 	session->securityAuthKeyLen = USM_AUTH_KU_LEN;
-	if (generate_Ku(session->securityAuthProto, (u_int)session->securityAuthProtoLen,
+	if (strlen(credentials->password) < USM_LENGTH_P_MIN || generate_Ku(session->securityAuthProto, (u_int)session->securityAuthProtoLen,
 	    (const u_char *)credentials->password, strlen(credentials->password),
 	    session->securityAuthKey, &session->securityAuthKeyLen) != SNMPERR_SUCCESS)
 		return pp_fail(err, PP_ERR_USAGE, "SNMPv3 needs a password of at least 8 characters");
@@ -161,7 +167,7 @@ static int set_user(struct snmp_session *session, const struct pp_credentials *c
 	    &session->securityPrivProtoLen, err) != 0)
 		return -1;
 	session->securityPrivKeyLen = USM_PRIV_KU_LEN;
-	if (generate_Ku(session->securityAuthProto, (u_int)session->securityAuthProtoLen,
+	if (strlen(privacy) < USM_LENGTH_P_MIN || generate_Ku(session->securityAuthProto, (u_int)session->securityAuthProtoLen,
 	    (const u_char *)privacy, strlen(privacy), session->securityPrivKey,
 	    &session->securityPrivKeyLen) != SNMPERR_SUCCESS)
 		return pp_fail(err, PP_ERR_USAGE,
