@@ -32,11 +32,14 @@ static void fill_key(const struct pp_case *c, struct pp_arm_key *key)
 /*
  * True where the lanes send FUA writes and no flush of their own: direct O_DSYNC over pre-written
  * blocks of a file, on a drive with FUA and a cache (facts: iomap's direct path). On a raw device
- * the kernel adds a flush; without FUA it sends a flush instead; a growing file commits a journal.
+ * the kernel adds a flush unless the write came by io_uring; without FUA it sends a flush instead; a
+ * growing file commits a journal. A command past the block layer is what it says.
  */
 static bool pure_fua(const struct pp_run_facts *r, const struct pp_method *method)
 {
-	return method->may_send_fua && r->kind == PP_TARGET_FILE && r->fua &&
+	if (!method->may_send_fua || method->passthrough)
+		return method->may_send_fua;
+	return (r->kind == PP_TARGET_FILE || method->write == PP_WRITE_URING) && r->fua &&
 		r->layout.workload == PP_OVERWRITE && strcmp(r->fs, "btrfs") != 0;
 }
 
@@ -57,7 +60,7 @@ static void count_flushes(const struct pp_case *c, const struct pp_method *metho
 	 * Lanes that sync at the same time share a flush, and the counter is read every 10 ms: half a
 	 * flush a sync and lane is asking; a kernel that drops flushes sends next to none.
 	 */
-	t->kernel_asked = pure_fua(&c->run, method) ||
+	t->kernel_asked = method->passthrough || pure_fua(&c->run, method) ||
 		2 * j->flushes * c->run.layout.lanes >= j->syncs;
 	t->via_flush = method->may_send_fua && !pure_fua(&c->run, method);
 }
@@ -197,7 +200,7 @@ static void set_open(struct pp_trial *t, const char *reason)
  * What the aftermath makes of a proven trial (M6). A loss that is confirmed stands whatever else is
  * unclear; what could not be looked at is open, and never clean.
  */
-static void settle(const struct pp_case *c, struct pp_judgement *j)
+static void settle(const struct pp_case *c, const struct pp_method *method, struct pp_judgement *j)
 {
 	struct pp_trial *t = &j->trial;
 
@@ -210,6 +213,9 @@ static void settle(const struct pp_case *c, struct pp_judgement *j)
 		t->outcome = PP_TRIAL_LOSS;
 	else if (c->run.aftermath != PP_AFTER_SCANNED)
 		t->outcome = PP_TRIAL_LOSS; /* gone, even though nothing had been acked yet */
+	/* M4.5; but one read does not convict (M4.7), and what is in flight is not read again. */
+	else if (method->untorn && t->torn_in_flight)
+		set_open(t, "torn in flight, where the method promises that it cannot be");
 	else if (j->oracle.unstable)
 		set_open(t, "unstable: a re-read found what the first read missed");
 	else if (c->ledger.truncated)
@@ -304,7 +310,7 @@ int pp_judge_case(const struct pp_case *c, const struct pp_witness *witness,
 		settle_void("I/O error", t);
 	} else {
 		t->proven = true;
-		settle(c, out);
+		settle(c, method, out);
 	}
 	judge_power(c, out);
 	return 0;

@@ -12,17 +12,6 @@
 
 enum { NEXT_WRITE, NEXT_SYNC, NEXT_RENAME, NEXT_FOLDER, NEXT_ACK };
 
-static const char *const sync_call_names[] = {
-	[PP_SYNC_NONE] = "none",
-	[PP_SYNC_FDATASYNC] = "fdatasync",
-	[PP_SYNC_FSYNC] = "fsync",
-};
-
-const char *pp_sync_call_name(enum pp_sync_call call)
-{
-	return sync_call_names[call];
-}
-
 void pp_lane_init(struct pp_lane *lane, uint32_t number, const struct pp_layout *layout,
 	const struct pp_method *method, const struct pp_run_id *run_id, uint32_t record_flags,
 	const struct pp_lane_io *io, const struct pp_lane_peer *peer, struct pp_run *run, void *buf,
@@ -34,9 +23,8 @@ void pp_lane_init(struct pp_lane *lane, uint32_t number, const struct pp_layout 
 	assert(pp_layout_window(layout) >= 2 * layout->group);
 	assert(!pp_workload_record_files(layout->workload) ||
 		(io->sync_record && io->rename_record && io->sync_folder));
-	/* One sync a group and file is enough only if it covers the whole file. */
-	assert(method->sync == PP_SYNC_NONE || method->coverage == PP_COVERS_FILE ||
-		method->coverage == PP_COVERS_FS);
+	/* One sync a group and file is enough only if it covers all that the group wrote there. */
+	assert(method->sync == PP_SYNC_NONE || method->coverage >= PP_COVERS_RANGE);
 
 	memset(lane, 0, sizeof(*lane));
 	lane->layout = layout;

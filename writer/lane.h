@@ -124,6 +124,4 @@ bool pp_lane_may_go_on(const struct pp_lane *lane);
 /* What failed as a person reads it: -1 with err filled, 0 if nothing did. */
 int pp_lane_failure_error(const struct pp_lane *lane, struct pp_error *err);
 
-const char *pp_sync_call_name(enum pp_sync_call call);
-
 #endif

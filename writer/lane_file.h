@@ -7,6 +7,7 @@
 #define PP_WRITER_LANE_FILE_H
 
 #include "lane.h"
+#include "src/core/method_io.h"
 #include "src/core/target.h"
 
 #define PP_LANE_ALIGN_BYTES 4096 /* of buffers for direct I/O */
@@ -18,8 +19,9 @@ struct pp_lane_file {
 	const struct pp_layout *layout;
 	const struct pp_method *method;
 	uint32_t lane;
+	struct pp_method_io io;
 	/* Where every slot is a file: those of the group in work that are not yet synced. */
-	struct { int fd; uint64_t slot; } record[PP_GROUP_MAX];
+	struct { struct pp_method_io io; uint64_t slot; } record[PP_GROUP_MAX];
 	uint32_t records;
 };
 
@@ -27,8 +29,8 @@ struct pp_lane_file {
  * Opens the file of `lane`, or the device, with the method's flags, or the lane's folder. Creates
  * and truncates nothing. Fails if it is neither a regular file nor a block device (a folder), too
  * short for the lane's region, or (append) longer than the lane's base slots: then a record would
- * overwrite instead of append; or, unless target is NULL, not on the proven drive (M2.7). layout
- * and method are kept. Raises this process's limit of open files where a run needs more
+ * overwrite instead of append; or, unless target is NULL, not on the proven drive (M2.7); or, with
+ * PP_ERR_UNSUPPORTED, if the method cannot be had there. layout and method are kept. Raises this process's limit of open files where a run needs more
  * (setrlimit(2)).
  */
 int pp_lane_file_open(struct pp_lane_file *file, const struct pp_layout *layout,

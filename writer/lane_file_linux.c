@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lane_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -79,20 +80,23 @@ static int allow_open_files(const struct pp_layout *layout, struct pp_error *err
 
 /* A folder opens whatever the file system can do: what it lacks must show before the run, not as a
  * failed write within it. A file without a name (O_TMPFILE, open(2)) leaves nothing behind. */
-static int try_flags(const struct pp_lane_file *file, struct pp_error *err)
+static int try_method(struct pp_lane_file *file, struct pp_error *err)
 {
-	int fd;
+	bool folder = pp_workload_record_files(file->layout->workload);
+	int fd = file->fd, rc;
 
-	if (!pp_workload_record_files(file->layout->workload) || !file->method->direct)
-		return 0;
-	fd = openat(file->fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC |
-		pp_method_open_flags(file->method), 0600);
-	if (fd < 0 && errno == EINVAL)
+	if (folder)
+		fd = openat(file->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC |
+			pp_method_open_flags(file->method), 0600);
+	if (fd < 0 && errno == EINVAL && file->method->direct)
 		return pp_fail_os(err, errno, "cannot open files in '%s' for '%s'", file->name,
 			file->method->name);
-	if (fd >= 0)
+	rc = pp_method_io_init(&file->io, file->method, fd, err);
+	if (rc != 0)
+		pp_fail_within(err, "'%s' cannot be had in '%s'", file->method->name, file->name);
+	if (folder && fd >= 0)
 		close(fd);
-	return 0;
+	return rc;
 }
 
 int pp_lane_file_open(struct pp_lane_file *file, const struct pp_layout *layout,
@@ -120,7 +124,7 @@ int pp_lane_file_open(struct pp_lane_file *file, const struct pp_layout *layout,
 		return pp_fail_os(err, errno, "cannot open '%s' for '%s'", file->name, method->name);
 	if ((target && pp_target_prove_fd(target, file->fd, err) != 0) ||
 		check_kind(file, err) != 0 || check_size(file, layout, lane, err) != 0 ||
-		try_flags(file, err) != 0) {
+		try_method(file, err) != 0) {
 		close(file->fd);
 		file->fd = -1;
 		return -1;
@@ -133,8 +137,12 @@ int pp_lane_file_close(struct pp_lane_file *file, struct pp_error *err)
 	int fd = file->fd;
 
 	/* Never synced, never acked: what their close says matters to nobody. */
-	while (file->records)
-		close(file->record[--file->records].fd);
+	while (file->records) {
+		file->records--;
+		pp_method_io_release(&file->record[file->records].io);
+		close(file->record[file->records].io.fd);
+	}
+	pp_method_io_release(&file->io);
 	file->fd = -1;
 	if (fd >= 0 && close(fd) != 0)
 		return pp_fail_os(err, errno, "cannot close '%s'", file->name);
@@ -144,28 +152,17 @@ int pp_lane_file_close(struct pp_lane_file *file, struct pp_error *err)
 static int64_t file_write(void *ctx, const void *buf, uint32_t bytes, uint64_t offset,
 	int64_t *os_code)
 {
-	const struct pp_lane_file *file = ctx;
-	ssize_t n = pwrite(file->fd, buf, bytes, (off_t)offset);
+	struct pp_lane_file *file = ctx;
 
-	if (n < 0)
-		*os_code = errno;
-	return n;
+	return pp_method_io_write(&file->io, buf, bytes, offset, os_code);
 }
 
 static int file_sync(void *ctx, enum pp_sync_call call, int64_t *os_code)
 {
-	const struct pp_lane_file *file = ctx;
-	int rc = -1;
+	struct pp_lane_file *file = ctx;
 
-	/* A call that the table has and this file has not must never pass for one that was made. */
-	errno = ENOSYS;
-	if (call == PP_SYNC_FDATASYNC)
-		rc = fdatasync(file->fd);
-	else if (call == PP_SYNC_FSYNC)
-		rc = fsync(file->fd);
-	if (rc != 0)
-		*os_code = errno;
-	return rc;
+	assert(call == file->method->sync);
+	return pp_method_io_sync(&file->io, os_code);
 }
 
 /* ---- a file for each slot ---------------------------------------------------------------------- */
@@ -185,25 +182,28 @@ static int64_t record_write(void *ctx, const void *buf, uint32_t bytes, uint64_t
 	struct pp_lane_file *file = ctx;
 	bool temporary = pp_workload_renames(file->layout->workload);
 	uint64_t slot = offset / file->layout->record_bytes;
+	struct pp_method_io io;
 	char name[32];
-	ssize_t n;
+	int64_t n;
 	int fd;
 
 	name_of(file, slot, temporary, name, sizeof(name));
 	/* A new name must be new; a temporary file may have been left by an earlier cut. */
-	fd = openat(file->fd, name, O_WRONLY | O_CREAT | (temporary ? O_TRUNC : O_EXCL) | O_NOFOLLOW |
+	fd = openat(file->fd, name, O_RDWR | O_CREAT | (temporary ? O_TRUNC : O_EXCL) | O_NOFOLLOW |
 		O_CLOEXEC | pp_method_open_flags(file->method), 0600);
 	if (fd < 0) {
 		*os_code = errno;
 		return -1;
 	}
-	n = pwrite(fd, buf, bytes, 0);
-	if (n < 0)
-		*os_code = errno;
-	if (n == (ssize_t)bytes && !pp_method_sync_in_write(file->method)) {
-		file->record[file->records].fd = fd;
+	pp_method_io_like(&io, &file->io, fd);
+	n = pp_method_io_write(&io, buf, bytes, 0, os_code);
+	if (n == (int64_t)bytes && !pp_method_sync_in_write(file->method)) {
+		file->record[file->records].io = io;
 		file->record[file->records++].slot = slot;
-	} else if (close(fd) != 0 && n >= 0) {
+		return n;
+	}
+	pp_method_io_release(&io);
+	if (close(fd) != 0 && n >= 0) {
 		*os_code = errno;
 		return -1;
 	}
@@ -214,19 +214,21 @@ static int record_sync(void *ctx, enum pp_sync_call call, uint64_t offset, int64
 {
 	struct pp_lane_file *file = ctx;
 	uint64_t slot = offset / file->layout->record_bytes;
-	struct pp_lane_file one = { .fd = -1 };
+	struct pp_method_io one;
 	uint32_t i;
 	int rc;
 
+	assert(call == file->method->sync);
 	for (i = 0; i < file->records && file->record[i].slot != slot; i++)
 		;
 	if (i == file->records) {
 		*os_code = EBADF;
 		return -1;
 	}
-	one.fd = file->record[i].fd;
+	one = file->record[i].io;
 	file->record[i] = file->record[--file->records];
-	rc = file_sync(&one, call, os_code);
+	rc = pp_method_io_sync(&one, os_code);
+	pp_method_io_release(&one);
 	if (close(one.fd) != 0 && rc == 0) {
 		*os_code = errno;
 		rc = -1;

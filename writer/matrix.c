@@ -14,6 +14,8 @@ const struct pp_matrix_field pp_matrix_fields[] = {
 	{ "section", PP_MATRIX_TEXT, AT(section), ROOM(section) },
 	{ "label", PP_MATRIX_TEXT, AT(label), ROOM(label) },
 	{ "method", PP_MATRIX_TEXT, AT(method), ROOM(method) },
+	{ "workload", PP_MATRIX_TEXT, AT(workload), ROOM(workload) },
+	{ "threads", PP_MATRIX_U32, AT(threads), ROOM(threads) },
 	{ "promise", PP_MATRIX_PROMISE, AT(promise), ROOM(promise) },
 	{ "writes", PP_MATRIX_U32, AT(writes), ROOM(writes) },
 	{ "write_bytes", PP_MATRIX_U32, AT(write_bytes), ROOM(write_bytes) },
@@ -29,10 +31,20 @@ const struct pp_matrix_field pp_matrix_fields[] = {
 	{ "latency_ns_max", PP_MATRIX_U64, AT(latency_ns_max), ROOM(latency_ns_max) },
 	{ "latency_ns_mean", PP_MATRIX_DOUBLE, AT(latency_ns_mean), ROOM(latency_ns_mean) },
 	{ "latency_variation", PP_MATRIX_DOUBLE, AT(latency_variation), ROOM(latency_variation) },
+	{ "slice_variation", PP_MATRIX_DOUBLE, AT(slice_variation), ROOM(slice_variation) },
+	{ "settled", PP_MATRIX_BOOL, AT(settled), ROOM(settled) },
+	{ "bytes_per_s", PP_MATRIX_DOUBLE, AT(bytes_per_s), ROOM(bytes_per_s) },
 	{ "counted", PP_MATRIX_BOOL, AT(counted), ROOM(counted) },
+	{ "disk_writes", PP_MATRIX_U64, AT(disk_writes), ROOM(disk_writes) },
+	{ "disk_flushes", PP_MATRIX_U64, AT(disk_flushes), ROOM(disk_flushes) },
+	{ "disk_bytes", PP_MATRIX_U64, AT(disk_bytes), ROOM(disk_bytes) },
+	{ "foreign_per_s", PP_MATRIX_DOUBLE, AT(foreign_per_s), ROOM(foreign_per_s) },
 	{ "flushes_per_op", PP_MATRIX_DOUBLE, AT(flushes_per_op), ROOM(flushes_per_op) },
 	{ "writes_per_op", PP_MATRIX_DOUBLE, AT(writes_per_op), ROOM(writes_per_op) },
+	{ "bytes_per_op", PP_MATRIX_DOUBLE, AT(bytes_per_op), ROOM(bytes_per_op) },
 	{ "foreign_traffic", PP_MATRIX_BOOL, AT(foreign_traffic), ROOM(foreign_traffic) },
+	{ "fua_per_op", PP_MATRIX_DOUBLE, AT(fua_per_op), ROOM(fua_per_op) },
+	{ "preflushes_per_op", PP_MATRIX_DOUBLE, AT(preflushes_per_op), ROOM(preflushes_per_op) },
 };
 const size_t pp_matrix_field_count = sizeof(pp_matrix_fields) / sizeof(pp_matrix_fields[0]);
 
@@ -170,13 +182,20 @@ static bool promises_media(const struct pp_matrix_row *row)
 	return row->status == PP_MATRIX_OK && row->promise == PP_PROMISE_MEDIA;
 }
 
-/* A FUA write is not counted as a flush, so a method that may send one can have none. */
+/* A FUA write is not counted as a flush; where it was not traced, one that may send it may have none. */
 static bool no_flush(const struct pp_matrix_row *row)
 {
 	const struct pp_method *method = pp_method_find(row->method);
 
-	return promises_media(row) && row->counted && row->flushes_per_op >= 0 &&
-		row->flushes_per_op < FLUSHES_PER_SYNC_LEAST && !(method && method->may_send_fua);
+	/* Threads that sync at the same time share a flush. */
+	double least = FLUSHES_PER_SYNC_LEAST / (row->threads ? row->threads : 1);
+
+	if (!promises_media(row) || !row->counted || row->flushes_per_op < 0 ||
+		(method && method->passthrough))
+		return false;
+	if (row->fua_per_op >= 0)
+		return row->flushes_per_op + row->fua_per_op < least;
+	return row->flushes_per_op < least && !(method && method->may_send_fua);
 }
 
 static bool too_fast(const struct pp_matrix_row *row)

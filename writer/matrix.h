@@ -5,8 +5,14 @@
  * tests: ours (one row a method) and the set of pg_test_fsync, same file, same order.
  *
  * Every test overwrites the start of one 16 MB file that was written and synced first, as
- * pg_test_fsync does, so that rows differ in the method alone. Time is CLOCK_MONOTONIC's; every
- * result is checked; what the system or target refuses is a row that says n/a and why.
+ * pg_test_fsync does, so that rows differ in the method alone. Our set may also go along axes: other
+ * workloads (fallocated, append, create), block sizes, threads that sync at the same time. Time is
+ * CLOCK_MONOTONIC's; every result is checked; what the system or target refuses is a row that says
+ * n/a and why.
+ *
+ * Throughput rows move a lot of data with one sync at the end, whose time counts. Data is fresh and
+ * does not compress (unless asked for); reads are direct, or of a file that was proven to have left
+ * the page cache, so that nothing comes from RAM.
  */
 #ifndef PP_WRITER_MATRIX_H
 #define PP_WRITER_MATRIX_H
@@ -19,12 +25,17 @@
 #include "src/core/buf.h"
 #include "src/core/error.h"
 #include "src/core/kv.h"
+#include "src/core/layout.h"
 #include "src/core/method.h"
 #include "src/core/target.h"
 
 #define PP_MATRIX_FILE_BYTES  (16U << 20)
 #define PP_MATRIX_BLOCK_BYTES 8192U
-#define PP_MATRIX_ROWS_MAX    64
+#define PP_MATRIX_ROWS_MAX    1024
+#define PP_MATRIX_AXIS_MAX    8
+#define PP_MATRIX_THREADS_MAX 64
+#define PP_MATRIX_AUTO_SECONDS_MAX 30
+#define PP_MATRIX_THROUGHPUT_BYTES (256U << 20)
 
 enum pp_matrix_status {
 	PP_MATRIX_OK,
@@ -32,9 +43,11 @@ enum pp_matrix_status {
 };
 
 struct pp_matrix_row {
-	char section[16];          /* "methods", or pg: "one", "two", "sizes", "reopen", "none" */
+	char section[16];          /* "methods", "throughput", or pg: "one", "two", "sizes", ... */
 	char label[40];            /* the method's name, or pg_test_fsync's label */
 	char method[32];           /* of the methods table; empty where a row is not one of it */
+	char workload[16];         /* "overwrite", ... (src/core/layout.h); throughput: "write", "read" */
+	uint32_t threads;
 	enum pp_promise promise;
 	uint32_t writes;           /* write calls an operation */
 	uint32_t write_bytes;      /* each */
@@ -47,9 +60,26 @@ struct pp_matrix_row {
 	int64_t latency_ns_p50, latency_ns_p90, latency_ns_p99, latency_ns_p999, latency_ns_max;
 	double latency_ns_mean;
 	double latency_variation;  /* standard deviation / mean */
+	double slice_variation;    /* the same of the operations in equal slices of the run's time */
+	bool settled;              /* ended before its time, since the median no longer moved */
+	double bytes_per_s;        /* of what was asked to be written or read */
+
 	bool counted;              /* the disk's counters could be read */
-	double flushes_per_op, writes_per_op; /* as the disk counted; -1 where it does not */
-	bool foreign_traffic;      /* others wrote to this disk while it should have been idle */
+	uint64_t disk_writes, disk_flushes, disk_bytes; /* as counted while the row ran; reads: read */
+	double foreign_per_s;      /* requests of others, seen while idle; taken off what follows */
+	/* As the disk counted; -1 where it does not. */
+	double flushes_per_op, writes_per_op, bytes_per_op;
+	bool foreign_traffic;      /* so many that the figures are not of this test alone */
+	/* Traced in a few operations of their own (src/core/disk_trace.h); -1 where it cannot be. */
+	double fua_per_op, preflushes_per_op;
+};
+
+/* Rows are one for each combination, in this order: workload, block, threads, then method. */
+struct pp_matrix_axes {
+	enum pp_workload workload[PP_MATRIX_AXIS_MAX];
+	uint32_t block_bytes[PP_MATRIX_AXIS_MAX];
+	uint32_t threads[PP_MATRIX_AXIS_MAX];
+	size_t workloads, blocks, thread_counts; /* 0: the default alone */
 };
 
 struct pp_matrix_config {
@@ -60,8 +90,14 @@ struct pp_matrix_config {
 	bool pg;                   /* pg_test_fsync's set of tests */
 	const char *const *only;   /* our set: methods by name; NULL: all */
 	size_t only_count;
-	uint32_t block_bytes;      /* 0: PP_MATRIX_BLOCK_BYTES; our set only */
+	uint32_t block_bytes;      /* 0: PP_MATRIX_BLOCK_BYTES; our set only, where axes has none */
+	struct pp_matrix_axes axes; /* our set only */
+	bool no_methods, throughput; /* our set: without the methods; with the throughput rows */
+	uint64_t throughput_bytes; /* size of their file; 0: PP_MATRIX_THROUGHPUT_BYTES */
+	unsigned compressible;     /* per cent of their data that is zeros */
+	bool no_trace;             /* count no FUA writes */
 	double seconds;            /* per test */
+	bool settle;               /* end a test sooner, once its median is stable */
 	double warm_up_seconds;    /* before each test, not counted; pg: 0 */
 	volatile sig_atomic_t *stop; /* may be NULL: nonzero ends it soon */
 	/* Before and after each row; may be NULL. In `began` only the row's names are set. */
@@ -75,6 +111,7 @@ struct pp_matrix {
 	size_t row_count;
 	char disk[64];             /* whose counters were read, "nvme0n1"; empty if none */
 	char no_disk_reason[128];  /* why not */
+	char no_trace_reason[128]; /* why no FUA writes were counted; empty if they were */
 	bool direct_works;
 	uint32_t logical_block_bytes; /* of direct I/O here; 0 if unknown */
 	bool stopped;              /* ended by *stop: rows are incomplete */
@@ -106,7 +143,7 @@ const char *pp_matrix_status_name(enum pp_matrix_status status);
  * A row as kv text (src/core/kv.h), prefix before every key, so that a text may hold several rows:
  * at most PP_MATRIX_ROWS_A_TEXT. The agent ships them so; unknown keys are skipped.
  */
-#define PP_MATRIX_ROWS_A_TEXT 32
+#define PP_MATRIX_ROWS_A_TEXT 16
 void pp_matrix_row_put(struct pp_buf *buf, const char *prefix, const struct pp_matrix_row *row);
 int pp_matrix_row_get(const struct pp_kv *kv, const char *prefix, struct pp_matrix_row *row,
 	struct pp_error *err);

@@ -219,7 +219,17 @@ static int add_speed(struct pp_campaign *c, const struct pp_stand *s,
 	return 0;
 }
 
-static int read_rows(struct pp_campaign *c, const struct pp_stand *s, const struct pp_buf *text,
+/* What cannot be had there is N/A (M8.5), not a run that fails at its first write. */
+static void settle_na(struct pp_stand *s, const struct pp_matrix_row *row)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->arms; i++)
+		if (strcmp(s->arm[i].method->name, row->method) == 0 && !s->arm[i].na_reason[0])
+			pp_text_copy(s->arm[i].na_reason, sizeof(s->arm[i].na_reason), row->reason);
+}
+
+static int read_rows(struct pp_campaign *c, struct pp_stand *s, const struct pp_buf *text,
 	struct pp_error *err)
 {
 	const char *at = text->data ? text->data : "", *end = at + text->bytes;
@@ -232,6 +242,8 @@ static int read_rows(struct pp_campaign *c, const struct pp_stand *s, const stru
 		pp_kv_release(&kv);
 		if (rc != 0 || (row.status == PP_MATRIX_OK && add_speed(c, s, &row, err) != 0))
 			return -1;
+		if (row.status == PP_MATRIX_NA)
+			settle_na(s, &row);
 	}
 	return rc;
 }
@@ -255,8 +267,8 @@ static int measure_speed(struct pp_campaign *c, struct pp_stand *s, struct pp_er
 			order.methods[order.method_count++] = s->arm[i].method;
 	}
 	pp_buf_init(&sink.text, 1U << 20);
-	rc = pp_machine_order(&c->machine, &order, NULL, (int)c->plan.matrix_ms + 120000, take_rows,
-		&sink, err);
+	rc = pp_machine_order(&c->machine, &order, NULL,
+		(int)(c->plan.matrix_ms * order.method_count) + 120000, take_rows, &sink, err);
 	if (rc == 0)
 		rc = read_rows(c, s, &sink.text, err);
 	pp_buf_release(&sink.text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a whole disk has counted: reads, writes and flushes, as the kernel's block layer saw them
- * (Linux: Documentation/block/stat.rst, fields 1, 5, 7, 16; the flush fields exist since 5.5).
+ * (Linux: Documentation/block/stat.rst, fields 1, 3, 5, 7, 16; the flush fields exist since 5.5).
  * Flushes are counted per whole disk only, never per partition, and a FUA write is not one.
  */
 #ifndef PP_CORE_DISK_COUNTERS_H
@@ -13,7 +13,7 @@
 #include "error.h"
 
 struct pp_disk_counters {
-	uint64_t reads, writes, sectors_written; /* sectors of 512 bytes */
+	uint64_t reads, sectors_read, writes, sectors_written; /* sectors of 512 bytes */
 	uint64_t flushes;
 	bool has_flushes;
 };

@@ -2,7 +2,9 @@
  *
  * Promises are the documentation's, not our experience with drives: fsync(2), fdatasync(2), open(2)
  * (O_DSYNC, O_SYNC: "synchronized I/O data/file integrity completion"), and the kernel's
- * Documentation/block/writeback_cache_control.rst for what a flush and FUA ask of a drive.
+ * Documentation/block/writeback_cache_control.rst for what a flush and FUA ask of a drive. Of syncfs
+ * and sync, Linux waits for the data and lets the file system flush. On a device node both sync the
+ * file system that the node is in: n/a (M2.1).
  */
 #include "method.h"
 
@@ -36,6 +38,53 @@ const struct pp_method pp_methods[] = {
 	{ .name = "open_sync (direct)", .direct = true, .o_sync = true,
 		.promise_file = PP_PROMISE_MEDIA, .promise_raw = PP_PROMISE_MEDIA,
 		.coverage = PP_COVERS_WRITE, .source = "open(2), O_SYNC" },
+	{ .name = "RWF_DSYNC", .o_dsync = true, .write = PP_WRITE_PWRITEV2, .rw_flags = PP_RWF_DSYNC,
+		.promise_file = PP_PROMISE_MEDIA, .promise_raw = PP_PROMISE_MEDIA,
+		.coverage = PP_COVERS_WRITE, .source = "pwritev2(2), RWF_DSYNC" },
+	{ .name = "RWF_DSYNC (direct)", .direct = true, .o_dsync = true, .write = PP_WRITE_PWRITEV2,
+		.rw_flags = PP_RWF_DSYNC, .promise_file = PP_PROMISE_MEDIA,
+		.promise_raw = PP_PROMISE_MEDIA, .coverage = PP_COVERS_WRITE, .may_send_fua = true,
+		.source = "pwritev2(2), RWF_DSYNC" },
+	{ .name = "RWF_SYNC", .o_sync = true, .write = PP_WRITE_PWRITEV2, .rw_flags = PP_RWF_SYNC,
+		.promise_file = PP_PROMISE_MEDIA, .promise_raw = PP_PROMISE_MEDIA,
+		.coverage = PP_COVERS_WRITE, .source = "pwritev2(2), RWF_SYNC" },
+	{ .name = "RWF_ATOMIC+RWF_DSYNC (direct)", .direct = true, .o_dsync = true,
+		.write = PP_WRITE_PWRITEV2, .rw_flags = PP_RWF_ATOMIC | PP_RWF_DSYNC,
+		.promise_file = PP_PROMISE_MEDIA, .promise_raw = PP_PROMISE_MEDIA,
+		.coverage = PP_COVERS_WRITE, .may_send_fua = true, .untorn = true,
+		.source = "pwritev2(2), RWF_ATOMIC, RWF_DSYNC" },
+	{ .name = "RWF_DONTCACHE+fdatasync", .write = PP_WRITE_PWRITEV2, .rw_flags = PP_RWF_DONTCACHE,
+		.sync = PP_SYNC_FDATASYNC, .promise_file = PP_PROMISE_MEDIA,
+		.promise_raw = PP_PROMISE_MEDIA, .coverage = PP_COVERS_FILE, .source = "fdatasync(2)" },
+	{ .name = "io_uring write+fdatasync", .o_dsync = true, .write = PP_WRITE_URING_LINKED,
+		.promise_file = PP_PROMISE_MEDIA, .promise_raw = PP_PROMISE_MEDIA,
+		.coverage = PP_COVERS_FILE, .source = "io_uring_enter(2), IORING_OP_FSYNC, IOSQE_IO_LINK" },
+	{ .name = "io_uring RWF_DSYNC (direct)", .direct = true, .o_dsync = true,
+		.write = PP_WRITE_URING, .rw_flags = PP_RWF_DSYNC, .promise_file = PP_PROMISE_MEDIA,
+		.promise_raw = PP_PROMISE_MEDIA, .coverage = PP_COVERS_WRITE, .may_send_fua = true,
+		.source = "io_uring_enter(2), pwritev2(2), RWF_DSYNC" },
+	{ .name = "msync", .write = PP_WRITE_MAPPED, .sync = PP_SYNC_MSYNC,
+		.promise_file = PP_PROMISE_MEDIA, .promise_raw = PP_PROMISE_MEDIA,
+		.coverage = PP_COVERS_RANGE, .source = "msync(2), MS_SYNC" },
+	{ .name = "sync_file_range", .sync = PP_SYNC_FILE_RANGE, .promise_file = PP_PROMISE_DEVICE,
+		.promise_raw = PP_PROMISE_DEVICE, .coverage = PP_COVERS_RANGE,
+		.source = "sync_file_range(2), Warning" },
+	{ .name = "syncfs", .sync = PP_SYNC_SYNCFS, .promise_file = PP_PROMISE_MEDIA,
+		.promise_raw = PP_PROMISE_NA, .coverage = PP_COVERS_FS, .source = "syncfs(2)" },
+	{ .name = "sync", .sync = PP_SYNC_SYNC, .promise_file = PP_PROMISE_MEDIA,
+		.promise_raw = PP_PROMISE_NA, .coverage = PP_COVERS_FS, .source = "sync(2), NOTES" },
+	{ .name = "NVMe write FUA", .direct = true, .o_dsync = true, .write = PP_WRITE_NVME_FUA,
+		.promise_file = PP_PROMISE_NA, .promise_raw = PP_PROMISE_MEDIA,
+		.coverage = PP_COVERS_WRITE, .may_send_fua = true, .passthrough = true,
+		.source = "NVMe NVM Command Set Specification, Write, FUA" },
+	{ .name = "NVMe flush", .direct = true, .sync = PP_SYNC_NVME_FLUSH,
+		.promise_file = PP_PROMISE_NA, .promise_raw = PP_PROMISE_MEDIA,
+		.coverage = PP_COVERS_FILE, .passthrough = true,
+		.source = "NVMe Base Specification, Flush" },
+	{ .name = "SCSI SYNCHRONIZE CACHE", .direct = true, .sync = PP_SYNC_SCSI_CACHE,
+		.promise_file = PP_PROMISE_NA, .promise_raw = PP_PROMISE_MEDIA,
+		.coverage = PP_COVERS_FILE, .passthrough = true,
+		.source = "SBC-4, SYNCHRONIZE CACHE (10)" },
 };
 const size_t pp_method_count = sizeof(pp_methods) / sizeof(pp_methods[0]);
 
@@ -69,4 +118,21 @@ const char *pp_promise_name(enum pp_promise promise)
 bool pp_method_sync_in_write(const struct pp_method *method)
 {
 	return method->sync == PP_SYNC_NONE;
+}
+
+const char *pp_sync_call_name(enum pp_sync_call call)
+{
+	static const char *const names[PP_SYNC_CALLS] = {
+		[PP_SYNC_NONE] = "none",
+		[PP_SYNC_FDATASYNC] = "fdatasync",
+		[PP_SYNC_FSYNC] = "fsync",
+		[PP_SYNC_MSYNC] = "msync",
+		[PP_SYNC_FILE_RANGE] = "sync_file_range",
+		[PP_SYNC_SYNCFS] = "syncfs",
+		[PP_SYNC_SYNC] = "sync",
+		[PP_SYNC_NVME_FLUSH] = "NVMe flush",
+		[PP_SYNC_SCSI_CACHE] = "SYNCHRONIZE CACHE",
+	};
+
+	return names[call];
 }

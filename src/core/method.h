@@ -2,7 +2,7 @@
  *
  * The methods table: each row is one way to make a write durable, with what the operating system's
  * own documentation promises of it (docs/method.md, M2.1). The writer acts by the row, the judge
- * judges by the row, the matrix prints the rows in this order.
+ * judges by the row, the matrix prints the rows in this order. method_io.h makes the calls.
  */
 #ifndef PP_CORE_METHOD_H
 #define PP_CORE_METHOD_H
@@ -19,19 +19,47 @@ enum pp_promise {
 
 enum pp_target_kind { PP_TARGET_FILE, PP_TARGET_RAW };
 
-/* What one sync call covers (M2.1); a lane calls it once for each such unit of its group. */
+/*
+ * What one sync call covers (M2.1); a lane calls it once for each such unit of its group. A range is
+ * the span of all that was written through the same descriptor since its last sync.
+ */
 enum pp_coverage { PP_COVERS_NOTHING, PP_COVERS_WRITE, PP_COVERS_RANGE, PP_COVERS_FILE, PP_COVERS_FS };
+
+/* How the bytes get there. */
+enum pp_write_call {
+	PP_WRITE_PWRITE,       /* pwrite(2) */
+	PP_WRITE_PWRITEV2,     /* pwritev2(2) with rw_flags */
+	PP_WRITE_MAPPED,       /* a store into a shared mapping, mmap(2) */
+	PP_WRITE_URING,        /* io_uring, with rw_flags */
+	PP_WRITE_URING_LINKED, /* io_uring: a write, and linked behind it an fdatasync */
+	PP_WRITE_NVME_FUA,     /* NVMe Write with FUA set, past the block layer */
+};
 
 /* The call after the write, if the method has one of its own. */
 enum pp_sync_call {
 	PP_SYNC_NONE, PP_SYNC_FDATASYNC, PP_SYNC_FSYNC,
+	PP_SYNC_MSYNC, PP_SYNC_FILE_RANGE, PP_SYNC_SYNCFS, PP_SYNC_SYNC,
+	PP_SYNC_NVME_FLUSH, /* NVMe Flush, past the block layer */
+	PP_SYNC_SCSI_CACHE, /* SCSI SYNCHRONIZE CACHE(10), past the block layer */
+	PP_SYNC_CALLS
 };
+
+/* Of pwritev2(2) and io_uring, as the kernel numbers them; headers may be older. */
+#define PP_RWF_DSYNC     0x02
+#define PP_RWF_SYNC      0x04
+#define PP_RWF_ATOMIC    0x40 /* since Linux 6.11 */
+#define PP_RWF_DONTCACHE 0x80 /* since Linux 6.14 */
 
 struct pp_method {
 	const char *name;        /* whole name, " (direct)" included */
 	bool direct;             /* O_DIRECT */
-	bool o_dsync;            /* opened O_DSYNC */
-	bool o_sync;             /* opened O_SYNC */
+	/*
+	 * Each write is synchronised as O_DSYNC, or O_SYNC, does: opened so where the write is
+	 * pwrite(2), else by what the write call says.
+	 */
+	bool o_dsync, o_sync;
+	enum pp_write_call write;
+	int rw_flags;            /* PP_RWF_*, for the calls that take them */
 	enum pp_sync_call sync;  /* PP_SYNC_NONE where the sync is in the write, or nowhere */
 	enum pp_promise promise_file;
 	enum pp_promise promise_raw;
@@ -42,6 +70,12 @@ struct pp_method {
 	 * path since xfs 4.18, ext4 5.6): exposure then needs M8.1's flush rule.
 	 */
 	bool may_send_fua;
+	/*
+	 * The command itself goes to the drive, past the block layer: its counters do not see it, and
+	 * no belief of the kernel about the cache stands in between.
+	 */
+	bool passthrough;
+	bool untorn;             /* promises too that a record is whole or absent (M4.5) */
 	const char *source;      /* the man page or kernel file that the promise rests on */
 };
 
@@ -56,6 +90,9 @@ const char *pp_promise_name(enum pp_promise promise);
 
 /* True where the sync is in the write: such a method acks each record as its write returns (M2.2). */
 bool pp_method_sync_in_write(const struct pp_method *method);
+
+/* "fdatasync", "msync", ...; "none" */
+const char *pp_sync_call_name(enum pp_sync_call call);
 
 /* Flags for open(2) beyond the access mode. */
 int pp_method_open_flags(const struct pp_method *method);

@@ -5,6 +5,8 @@
 
 int pp_method_open_flags(const struct pp_method *method)
 {
-	return (method->direct ? O_DIRECT : 0) | (method->o_dsync ? O_DSYNC : 0) |
-		(method->o_sync ? O_SYNC : 0);
+	bool opened_so = method->write == PP_WRITE_PWRITE;
+
+	return (method->direct ? O_DIRECT : 0) | (opened_so && method->o_dsync ? O_DSYNC : 0) |
+		(opened_so && method->o_sync ? O_SYNC : 0);
 }

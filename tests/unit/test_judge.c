@@ -22,6 +22,7 @@ struct row {
 	int last_ack_ms;           /* 0: -10 */
 	const char *method;
 	bool unexposed, lost_acked, kernel_silent;
+	bool torn;                 /* a record in flight */
 };
 
 static const struct row rows[] = {
@@ -81,6 +82,19 @@ static const struct row rows[] = {
 		.last_ack_ms = -16, .outcome = PP_TRIAL_CLEAN, .reason = "", .unexposed = true },
 	{ .rule = "M8.1 pure FUA, nobody flushed", .method = "open_datasync (direct)",
 		.last_ack_ms = -16, .no_flush = true, .outcome = PP_TRIAL_CLEAN, .reason = "" },
+	{ .rule = "M4.3 torn in flight is allowed", .torn = true, .outcome = PP_TRIAL_CLEAN,
+		.reason = "" },
+	{ .rule = "M4.5 but not where untorn is promised", .torn = true,
+		.method = "RWF_ATOMIC+RWF_DSYNC (direct)", .no_flush = true, .outcome = PP_TRIAL_OPEN,
+		.reason = "torn in flight, where the method promises that it cannot be" },
+	{ .rule = "M4.5 whole where untorn is promised", .method = "RWF_ATOMIC+RWF_DSYNC (direct)",
+		.no_flush = true, .outcome = PP_TRIAL_CLEAN, .reason = "" },
+	{ .rule = "M8.2 past the block layer nothing is counted", .method = "NVMe flush",
+		.no_flush = true, .outcome = PP_TRIAL_CLEAN, .reason = "" },
+	{ .rule = "M8.2 the kernel did not ask by RWF_DSYNC", .method = "RWF_DSYNC", .no_flush = true,
+		.outcome = PP_TRIAL_CLEAN, .reason = "", .kernel_silent = true },
+	{ .rule = "M8.2 RWF_DSYNC (direct) may send FUA", .method = "RWF_DSYNC (direct)",
+		.no_flush = true, .outcome = PP_TRIAL_CLEAN, .reason = "" },
 	{ .rule = "M8.2 the kernel did not ask", .no_flush = true, .lose = true, .rereads = 3,
 		.outcome = PP_TRIAL_LOSS, .reason = "", .lost_acked = true, .kernel_silent = true },
 };
@@ -110,6 +124,12 @@ static void build(const struct row *r, struct pp_case *c, struct world *w)
 
 	memset(c, 0, sizeof(*c));
 	case_world(w, r->lose);
+	if (r->torn) {
+		uint64_t slot = pp_layout_slot(&w->layout, 0, CASE_RECORDS + 1);
+		struct pp_record next = world_record(w, &w->run, 0, slot, CASE_RECORDS + 1);
+
+		world_write_cells(w, &next, 0, slot, 0, 1);
+	}
 	case_cut(&c->cut);
 	case_run(&c->run, w);
 	if (r->method)

@@ -154,6 +154,116 @@ static void test_only(void **state)
 	assert_int_equal(pp_matrix_run(&f->config, &f->matrix, &err), -1);
 }
 
+/* Rows go workload, block, threads, method; each names its own; own files are gone at the end. */
+static void test_axes(void **state)
+{
+	static const char *const names[] = { "write", "fdatasync", "open_datasync", "msync",
+		"io_uring write+fdatasync", "sync_file_range" };
+	static const enum pp_workload workloads[] = { PP_APPEND, PP_CREATE, PP_FALLOCATED, PP_OVERWRITE };
+	struct fixture *f = *state;
+	struct pp_error err = { 0 };
+	size_t i;
+
+	f->config.only = names;
+	f->config.only_count = 6;
+	f->config.axes = (struct pp_matrix_axes){ .workloads = 4, .blocks = 2, .thread_counts = 2,
+		.block_bytes = { 4096, 16384 }, .threads = { 1, 3 } };
+	memcpy(f->config.axes.workload, workloads, sizeof(workloads));
+	if (pp_matrix_run(&f->config, &f->matrix, &err) != 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(f->matrix.row_count, 6 * 4 * 2 * 2);
+	for (i = 0; i < f->matrix.row_count; i++) {
+		const struct pp_matrix_row *row = &f->matrix.rows[i];
+
+		assert_string_equal(row->workload, pp_workload_name(workloads[i / 24]));
+		assert_int_equal(row->write_bytes, i / 12 % 2 ? 16384 : 4096);
+		assert_int_equal(row->threads, i / 6 % 2 ? 3 : 1);
+		assert_int_equal(row->status, PP_MATRIX_OK);
+		check_row(row);
+	}
+	f->config.axes.threads[0] = 0;
+	assert_int_equal(pp_matrix_run(&f->config, &f->matrix, &err), -1);
+	f->config.axes.threads[0] = 1;
+	f->config.axes.workload[0] = PP_RENAME;
+	assert_int_equal(pp_matrix_run(&f->config, &f->matrix, &err), -1);
+	f->config.axes.workload[0] = PP_APPEND;
+	f->config.axes.block_bytes[1] = 1 << 20;
+	f->config.axes.threads[1] = 17;
+	assert_int_equal(pp_matrix_run(&f->config, &f->matrix, &err), -1);
+	assert_non_null(strstr(err.text, "do not fit"));
+}
+
+/* What grows begins anew when its room is used up, and what was written is still all there is. */
+static void test_room(void **state)
+{
+	static const char *const names[] = { "write" };
+	static const enum pp_workload workloads[] = { PP_APPEND, PP_CREATE };
+	struct fixture *f = *state;
+	struct pp_error err = { 0 };
+	size_t i;
+
+	f->config.only = names;
+	f->config.only_count = 1;
+	f->config.seconds = 0.4; /* enough for more than 32 MB into RAM, or 1024 files */
+	f->config.axes = (struct pp_matrix_axes){ .workloads = 2, .blocks = 1, .block_bytes = { 1 << 20 } };
+	memcpy(f->config.axes.workload, workloads, sizeof(workloads));
+	f->config.axes.workloads = 1;
+	for (i = 0; i < 2; i++) {
+		f->config.axes.workload[0] = workloads[i];
+		f->config.axes.block_bytes[0] = i ? 512 : 1 << 20;
+		if (pp_matrix_run(&f->config, &f->matrix, &err) != 0)
+			fail_msg("%s", err.text);
+		check_row(&f->matrix.rows[0]);
+		assert_true(f->matrix.rows[0].elapsed_ns <= 30000000000LL);
+	}
+}
+
+/* Ends before its time once the median stands still, and says so; else it does not. */
+static void test_settle(void **state)
+{
+	static const char *const names[] = { "write" };
+	struct fixture *f = *state;
+	struct pp_error err = { 0 };
+
+	f->config.only = names;
+	f->config.only_count = 1;
+	f->config.settle = true;
+	f->config.seconds = 30;
+	assert_int_equal(pp_matrix_run(&f->config, &f->matrix, &err), 0);
+	assert_true(f->matrix.rows[0].settled == (f->matrix.rows[0].elapsed_ns < 30000000000LL));
+	f->config.seconds = 0.05;
+	assert_int_equal(pp_matrix_run(&f->config, &f->matrix, &err), 0);
+	assert_false(f->matrix.rows[0].settled);
+}
+
+static void test_throughput(void **state)
+{
+	struct fixture *f = *state;
+	struct pp_error err = { 0 };
+	size_t i;
+
+	f->config.no_methods = f->config.throughput = true;
+	f->config.throughput_bytes = 8 << 20;
+	if (pp_matrix_run(&f->config, &f->matrix, &err) != 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(f->matrix.row_count, 8);
+	for (i = 0; i < f->matrix.row_count; i++) {
+		const struct pp_matrix_row *row = &f->matrix.rows[i];
+
+		assert_string_equal(row->section, "throughput");
+		assert_string_equal(row->workload, strstr(row->label, "read") ? "read" : "write");
+		check_row(row);
+		if (row->status == PP_MATRIX_OK)
+			assert_true(fabs(row->bytes_per_s - row->ops_per_s * row->write_bytes) <
+				1e-6 * row->bytes_per_s);
+		/* Each block once: a second time it would come from RAM. */
+		if (row->status == PP_MATRIX_OK && strcmp(row->label, "sequential read") == 0)
+			assert_true(row->ops <= 8);
+	}
+	f->config.compressible = 101;
+	assert_int_equal(pp_matrix_run(&f->config, &f->matrix, &err), -1);
+}
+
 static void test_pg_set(void **state)
 {
 	struct fixture *f = *state;
@@ -241,6 +351,10 @@ static struct pp_matrix_row sample(void)
 		.ops = 123456789012ULL, .elapsed_ns = 5000000123LL, .ops_per_s = 24691.35719,
 		.latency_ns_p50 = 1, .latency_ns_p90 = 2, .latency_ns_p99 = 3, .latency_ns_p999 = 4,
 		.latency_ns_max = 1LL << 40, .latency_ns_mean = 0.1, .latency_variation = 1.0 / 3,
+		.slice_variation = 0.07, .settled = true, .bytes_per_s = 4.0451e8,
+		.workload = "overwrite", .threads = 4, .disk_writes = 7, .disk_flushes = 8,
+		.disk_bytes = 1ULL << 50, .foreign_per_s = 0.5, .bytes_per_op = 8192.5, .fua_per_op = 1,
+		.preflushes_per_op = 0.25,
 		.counted = true, .flushes_per_op = -1, .writes_per_op = 2.0625, .foreign_traffic = true,
 	};
 
@@ -282,6 +396,7 @@ static void test_text(void **state)
 static void test_bad_text(void **state)
 {
 	static const struct { const char *key, *value; } rows[] = {
+		{ "threads", "-1" }, { "settled", "1" }, { "fua_per_op", "" },
 		{ "promise", "medi" }, { "promise", "" }, { "status", "okay" }, { "writes", "-1" },
 		{ "writes", "4294967296" }, { "ops", "x" }, { "ops_per_s", "1e" }, { "ops_per_s", "nan" },
 		{ "ops_per_s", "" }, { "counted", "2" }, { "section", "seventeen letters" },
@@ -323,18 +438,29 @@ static void test_warnings(void **state)
 		double flushes;
 		int64_t p50;
 		const char *text;
+		double fua; /* 0: not traced */
+		uint32_t threads;
 	} rows[] = {
-		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 1, 90000, NULL },
-		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 0, 90000, "did not ask" },
-		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 0.49, 90000, "did not ask" },
-		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, false, false, -1, 90000, NULL },
-		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, -1, 90000, NULL },
+		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 1, 90000, NULL, 0, 0 },
+		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 0, 90000, "did not ask", 0, 0 },
+		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 0.49, 90000, "did not ask", 0, 0 },
+		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, false, false, -1, 90000, NULL, 0, 0 },
+		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, -1, 90000, NULL, 0, 0 },
 		/* FUA is not counted as a flush: nothing follows from 0. */
-		{ "open_datasync (direct)", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 0, 90000, NULL },
-		{ "write", PP_PROMISE_NONE, PP_MATRIX_OK, true, false, 0, 900, NULL },
-		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 1, 4999, "faster than" },
-		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, true, 1, 90000, "others use" },
-		{ "fsync", PP_PROMISE_NA, PP_MATRIX_NA, false, false, 0, 0, NULL },
+		{ "open_datasync (direct)", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 0, 90000, NULL, 0, 0 },
+		{ "write", PP_PROMISE_NONE, PP_MATRIX_OK, true, false, 0, 900, NULL, 0, 0 },
+		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 1, 4999, "faster than", 0, 0 },
+		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, true, 1, 90000, "others use", 0, 0 },
+		{ "fsync", PP_PROMISE_NA, PP_MATRIX_NA, false, false, 0, 0, NULL, 0, 0 },
+		/* But where FUA was traced, it does. */
+		{ "open_datasync (direct)", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 0, 90000, NULL, 1, 0 },
+		{ "open_datasync (direct)", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 0, 90000,
+			"did not ask", 0.01, 0 },
+		/* Threads share a flush. */
+		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 0.3, 90000, NULL, 0, 4 },
+		{ "fsync", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 0.1, 90000, "did not ask", 0, 4 },
+		/* What goes past the block layer is not in its counters. */
+		{ "NVMe flush", PP_PROMISE_MEDIA, PP_MATRIX_OK, true, false, 0, 90000, NULL, 0, 0 },
 	};
 	size_t i;
 
@@ -342,7 +468,8 @@ static void test_warnings(void **state)
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct pp_matrix_row row = { .promise = rows[i].promise, .status = rows[i].status,
 			.counted = rows[i].counted, .foreign_traffic = rows[i].foreign,
-			.flushes_per_op = rows[i].flushes, .latency_ns_p50 = rows[i].p50 };
+			.flushes_per_op = rows[i].flushes, .latency_ns_p50 = rows[i].p50,
+			.fua_per_op = rows[i].fua > 0 ? rows[i].fua : -1, .threads = rows[i].threads };
 		const char *text;
 
 		snprintf(row.method, sizeof(row.method), "%s", rows[i].method);
@@ -363,6 +490,7 @@ static void test_counters(void **state)
 		"3787416    15039        0    36056    61772     6976       67   355528      739   "
 		"146114     5016\n", &c));
 	assert_true(c.reads == 72565 && c.writes == 307606 && c.sectors_written == 3787416);
+	assert_true(c.sectors_read == 3127842);
 	assert_true(c.has_flushes && c.flushes == 146114);
 	/* Before Linux 5.5 (no flushes), before 4.18 (no discards). */
 	assert_true(pp_disk_counters_parse("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n", &c));
@@ -391,6 +519,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_own_set, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_axes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_settle, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_throughput, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pg_set, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_existing_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop, setup, teardown),

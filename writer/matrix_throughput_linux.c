@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Moving a lot of data. Every 4 KiB that is written differ from all others, so that nothing can be
+ * saved by noticing what is equal; they are made while the drive works on others, by a stamp into
+ * prepared noise, since a pause to make them would give the drive time to empty its cache. The last
+ * sync is part of the time. What is read must come from the disk: direct, or after the file was
+ * proven to have left the page cache (mincore(2)), each block once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "matrix_parts.h"
+#include "src/core/clock.h"
+
+#define SEQUENTIAL_BYTES (1U << 20)
+#define RANDOM_BYTES     4096U
+#define POOL_BYTES       (16U << 20)
+#define STAMP_BYTES      4096U
+/* A prime above 2^31 (Knuth): shares no factor with fewer blocks, so each is met once a round. */
+#define STEP_PRIME       2654435761U
+/* Of the file in RAM after it was dropped; more than that and a read would say nothing. */
+#define RESIDENT_SHARE   0.01
+
+struct flow {
+	struct matrix_bench *b;
+	uint8_t *pool;
+	uint64_t bytes, stamp, seed;
+	char path[4096];
+	bool created;
+	struct pp_histogram *latency;
+};
+
+static const struct flow_test {
+	const char *label;
+	bool direct, reads, random;
+} flow_tests[] = {
+	{ "sequential write (direct)", true, false, false },
+	{ "sequential read (direct)", true, true, false },
+	{ "random write (direct)", true, false, true },
+	{ "random read (direct)", true, true, true },
+	{ "sequential write", false, false, false },
+	{ "sequential read", false, true, false },
+	{ "random write", false, false, true },
+	{ "random read", false, true, true },
+};
+
+/* splitmix64 (Steele, Lea, Flood, OOPSLA 2014). */
+static uint64_t mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15ULL;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+	return x ^ x >> 31;
+}
+
+static void fill_pool(struct flow *f, unsigned compressible)
+{
+	uint64_t noise = (uint64_t)STAMP_BYTES * (100 - compressible) / 100, at, i;
+
+	memset(f->pool, 0, POOL_BYTES);
+	for (at = 0; at < POOL_BYTES; at += STAMP_BYTES)
+		for (i = 0; i + 8 <= noise; i += 8) {
+			uint64_t word = mix(f->seed + at + i);
+
+			memcpy(f->pool + at + i, &word, 8);
+		}
+}
+
+/* Fresh data for the next write. Fully compressible data has no stamp: it is all zeros. */
+static const uint8_t *fresh(struct flow *f, uint64_t op, uint32_t bytes)
+{
+	uint8_t *at = f->pool + op * bytes % POOL_BYTES;
+	uint32_t i;
+
+	for (i = 0; f->b->config->compressible < 100 && i < bytes; i += STAMP_BYTES) {
+		uint64_t word = mix(f->seed ^ ++f->stamp);
+
+		memcpy(at + i, &word, sizeof(word));
+	}
+	return at;
+}
+
+static uint64_t place(const struct flow_test *t, uint64_t op, uint64_t blocks)
+{
+	return t->random ? op % blocks * STEP_PRIME % blocks : op % blocks;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static int write_all(struct flow *f, struct pp_error *err)
+{
+	bool raw = f->b->config->raw;
+	int fd = open(f->path, O_RDWR | O_CLOEXEC | (raw ? 0 : O_CREAT | O_EXCL), 0600), rc = 0;
+	uint64_t at;
+
+	if (fd < 0)
+		return pp_fail_os(err, errno, "cannot %s '%s'", raw ? "open" : "create", f->path);
+	f->created = !raw;
+	for (at = 0; rc == 0 && at < f->bytes && !matrix_stopped(f->b); at += SEQUENTIAL_BYTES) {
+		ssize_t n = pwrite(fd, fresh(f, at / SEQUENTIAL_BYTES, SEQUENTIAL_BYTES),
+			SEQUENTIAL_BYTES, (off_t)(f->b->at + at));
+
+		if (n != (ssize_t)SEQUENTIAL_BYTES)
+			rc = n < 0 ? pp_fail_os(err, errno, "cannot write '%s'", f->path)
+				: pp_fail(err, PP_ERR_SYSTEM, "short write to '%s'", f->path);
+	}
+	if (rc == 0 && fsync(fd) != 0)
+		rc = pp_fail_os(err, errno, "cannot sync '%s'", f->path);
+	if (close(fd) != 0 && rc == 0)
+		rc = pp_fail_os(err, errno, "cannot close '%s'", f->path);
+	return rc;
+}
+
+/* True once next to nothing of the file is in RAM. */
+static bool dropped(const struct flow *f, int fd)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = f->bytes / page, i, resident = 0;
+	unsigned char *in_ram = malloc(pages);
+	void *map = MAP_FAILED;
+
+	if (in_ram && fsync(fd) == 0 &&
+		posix_fadvise(fd, (off_t)f->b->at, (off_t)f->bytes, POSIX_FADV_DONTNEED) == 0)
+		map = mmap(NULL, f->bytes, PROT_READ, MAP_SHARED, fd, (off_t)f->b->at);
+	resident = pages;
+	if (map != MAP_FAILED && mincore(map, f->bytes, in_ram) == 0)
+		for (resident = i = 0; i < pages; i++)
+			resident += in_ram[i] & 1;
+	if (map != MAP_FAILED)
+		munmap(map, f->bytes);
+	free(in_ram);
+	return (double)resident <= RESIDENT_SHARE * (double)pages;
+}
+
+/* ---- a row ----------------------------------------------------------------------------------- */
+
+static int flow(struct flow *f, const struct flow_test *t, int fd, struct pp_matrix_row *row,
+	struct matrix_op_error *e)
+{
+	uint32_t bytes = row->write_bytes;
+	uint64_t blocks = f->bytes / bytes, op = 0;
+	int64_t start = pp_clock_mono_ns(), now = start, before, code;
+	int64_t end = start + (int64_t)(f->b->config->seconds * 1e9);
+	bool once = t->reads && !t->direct;
+	uint8_t *into = f->pool;
+
+	pp_histogram_init(f->latency);
+	do {
+		off_t at = (off_t)(f->b->at + place(t, op, blocks) * bytes);
+		ssize_t n;
+
+		before = now;
+		n = t->reads ? pread(fd, into, bytes, at) : pwrite(fd, fresh(f, op, bytes), bytes, at);
+		code = n < 0 ? errno : 0;
+		if (n != (ssize_t)bytes)
+			return matrix_op_fail(e, t->reads ? "read" : "write", code);
+		now = pp_clock_mono_ns();
+		pp_histogram_add(f->latency, now - before);
+		op++;
+	} while (now < end && !matrix_stopped(f->b) && !(once && op == blocks));
+	if (!t->reads && fsync(fd) != 0)
+		return matrix_op_fail(e, "fsync", errno);
+	row->ops = op;
+	row->elapsed_ns = pp_clock_mono_ns() - start;
+	return 0;
+}
+
+static int measure(struct flow *f, const struct flow_test *t, struct pp_matrix_row *row,
+	struct matrix_op_error *e)
+{
+	struct pp_disk_counters before, after;
+	int fd = open(f->path, O_RDWR | O_CLOEXEC | (t->direct ? O_DIRECT : 0)), rc;
+	bool counted;
+
+	if (fd < 0)
+		return matrix_op_fail(e, "open", errno);
+	if (t->reads && !t->direct && !dropped(f, fd)) {
+		close(fd);
+		matrix_na(row, "the file stays in RAM: a read would not reach the disk");
+		return 0;
+	}
+	if (t->random)
+		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	matrix_look_idle(f->b);
+	counted = matrix_read_disk(f->b, &before);
+	rc = flow(f, t, fd, row, e);
+	if (rc == 0 && counted && matrix_read_disk(f->b, &after))
+		matrix_fill_counters(f->b, &before, &after, t->reads, row);
+	if (rc == 0)
+		matrix_fill_speed(f->latency, row);
+	if (close(fd) != 0 && rc == 0)
+		return matrix_op_fail(e, "close", errno);
+	return rc;
+}
+
+static int refused(const struct flow *f, const struct flow_test *t, const struct matrix_op_error *e,
+	struct pp_matrix_row *row, struct pp_error *err)
+{
+	if (t->direct && e->code == EINVAL) {
+		matrix_na(row, "direct I/O is refused here");
+		return 0;
+	}
+	return e->code ? pp_fail_os(err, e->code, "%s of '%s' failed in test '%s'", e->call, f->path,
+		row->label) : pp_fail(err, PP_ERR_SYSTEM, "short %s of '%s' in test '%s'", e->call,
+		f->path, row->label);
+}
+
+static int run_flows(struct flow *f, struct pp_error *err)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(flow_tests) / sizeof(flow_tests[0]) && !matrix_stopped(f->b); i++) {
+		const struct flow_test *t = &flow_tests[i];
+		struct matrix_test names = { "throughput", t->label, "", SYNC_LOOP, 1,
+			t->random ? RANDOM_BYTES : SEQUENTIAL_BYTES, 1, PP_OVERWRITE };
+		struct pp_matrix_row *row = matrix_row_begin(f->b, &names);
+		struct matrix_op_error e = { 0 };
+
+		if (!row)
+			return pp_fail(err, PP_ERR_USAGE, "more than %d rows", PP_MATRIX_ROWS_MAX);
+		snprintf(row->workload, sizeof(row->workload), "%s", t->reads ? "read" : "write");
+		if (measure(f, t, row, &e) != 0 && refused(f, t, &e, row, err) != 0)
+			return -1;
+		matrix_row_done(f->b);
+	}
+	return 0;
+}
+
+int matrix_throughput(struct matrix_bench *b, struct pp_error *err)
+{
+	struct flow f = { .b = b, .bytes = b->config->throughput_bytes ? b->config->throughput_bytes
+		: PP_MATRIX_THROUGHPUT_BYTES, .seed = (uint64_t)pp_clock_mono_ns() };
+	int rc = -1;
+
+	f.bytes -= f.bytes % SEQUENTIAL_BYTES;
+	if (f.bytes == 0)
+		return pp_fail(err, PP_ERR_USAGE, "throughput needs a file of 1 MiB or more");
+	if (snprintf(f.path, sizeof(f.path), b->config->raw ? "%s" : "%s.data", b->config->path) >=
+		(int)sizeof(f.path))
+		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", b->config->path);
+	f.pool = aligned_alloc(MATRIX_ALIGN_BYTES, POOL_BYTES);
+	f.latency = malloc(sizeof(*f.latency));
+	if (!f.pool || !f.latency) {
+		pp_fail(err, PP_ERR_SYSTEM, "out of memory");
+		goto out;
+	}
+	fill_pool(&f, b->config->compressible);
+	rc = write_all(&f, err);
+	if (rc == 0)
+		rc = run_flows(&f, err);
+	if (f.created && unlink(f.path) != 0 && rc == 0)
+		rc = pp_fail_os(err, errno, "cannot remove '%s'", f.path);
+out:
+	free(f.latency);
+	free(f.pool);
+	return rc;
+}
