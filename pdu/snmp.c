@@ -94,8 +94,9 @@ static void start_library(void)
 	netsnmp_set_mib_directory("/nonexistent");
 	set_persistent_directory("/dev/null"); /* where nothing can be made */
 	register_mib_handlers();
-	run_config_handler(read_config_find_handler(read_config_get_handlers("snmp"), "mibs"), "mibs",
-		none, PREMIB_CONFIG);
+	for (struct config_line *at = read_config_get_handlers("snmp"); at; at = at->next)
+		if (strcasecmp(at->config_token, "mibs") == 0)
+			at->parse_line("mibs", none);
 	init_snmp("plugpull");
 }
 
