@@ -9,26 +9,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "src/core/clock.h"
 
 #define ENV_MAX 512
+#define OWN_MAX 6
 
 extern char **environ;
 
 struct exec {
 	int64_t timeout_ms;
 	char *env[ENV_MAX];
-	char *own[4]; /* those of env that are ours to free */
+	char *own[OWN_MAX]; /* those of env that are ours to free */
 };
 
 static bool replaced(const struct exec *exec, const char *entry)
 {
 	size_t bytes = strcspn(entry, "=");
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < OWN_MAX; i++)
 		if (exec->own[i] && strncmp(exec->own[i], entry, bytes + 1) == 0)
 			return true;
 	return false;
@@ -40,18 +42,20 @@ void *pp_exec_open(int64_t timeout_ms, const struct pp_credentials *credentials,
 	struct exec *exec = calloc(1, sizeof(*exec));
 	const struct {
 		const char *name, *value;
-	} secrets[4] = {
+	} secrets[OWN_MAX] = {
 		{ "PLUGPULL_PDU_USER", credentials ? credentials->user : "" },
 		{ "PLUGPULL_PDU_PASSWORD", credentials ? credentials->password : "" },
 		{ "PLUGPULL_PDU_TOKEN", credentials ? credentials->token : "" },
 		{ "IPMI_PASSWORD", credentials ? credentials->password : "" },
+		{ "KASA_USERNAME", credentials ? credentials->user : "" },
+		{ "KASA_PASSWORD", credentials ? credentials->password : "" },
 	};
 	int n = 0;
 
 	if (!exec)
 		goto no_memory;
 	exec->timeout_ms = timeout_ms;
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < OWN_MAX; i++) {
 		if (!secrets[i].value[0])
 			continue;
 		if (asprintf(&exec->own[i], "%s=%s", secrets[i].name, secrets[i].value) < 0) {
@@ -75,7 +79,7 @@ static void close_exec(void *self)
 {
 	struct exec *exec = self;
 
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < OWN_MAX; i++) {
 		if (exec->own[i])
 			explicit_bzero(exec->own[i], strlen(exec->own[i]));
 		free(exec->own[i]);
@@ -138,6 +142,20 @@ static int collect(int fd, struct pp_buf *body, int64_t deadline_ns, const char 
 	}
 }
 
+/* Sleeps until the process ends or the time is up, without looking again and again. */
+static void await_end(pid_t pid, int64_t deadline_ns)
+{
+	int64_t left_ms = (deadline_ns - pp_clock_mono_ns()) / PP_NS_PER_MS;
+	struct pollfd pfd = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+
+	if (pfd.fd < 0) { /* an old kernel */
+		pp_clock_sleep_ms(2);
+		return;
+	}
+	poll(&pfd, 1, left_ms > 0 ? (int)left_ms : 0);
+	close(pfd.fd);
+}
+
 /* Waits until the deadline, then kills the group; never leaves a process behind. */
 static int reap(pid_t pid, int64_t deadline_ns, bool *in_time)
 {
@@ -157,7 +175,7 @@ static int reap(pid_t pid, int64_t deadline_ns, bool *in_time)
 				;
 			return status;
 		}
-		pp_clock_sleep_ms(2);
+		await_end(pid, deadline_ns);
 	}
 	kill(-pid, SIGKILL); /* children that it left behind */
 	return status;
