@@ -347,13 +347,6 @@ static int pair_all(const struct pp_compare_source *a, const struct pp_compare_s
 	return 0;
 }
 
-static bool one_campaign(const struct pp_evidence *a, const struct pp_evidence *b)
-{
-	return a == b || (strcmp(a->facts.started, b->facts.started) == 0 &&
-		strcmp(a->facts.name, b->facts.name) == 0 && a->trial_count && b->trial_count &&
-		strcmp(a->trials[0].key.serial, b->trials[0].key.serial) == 0);
-}
-
 static int pair(const struct pp_compare_source *a, const struct pp_compare_source *b,
 	struct pp_comparisons *out, struct pp_error *err)
 {
@@ -368,7 +361,7 @@ static int pair(const struct pp_compare_source *a, const struct pp_compare_sourc
 		add_pair(out, a, x, b, y);
 	else if (pair_all(a, b, out, err) != 0)
 		return -1;
-	if (!one_campaign(a->evidence, b->evidence))
+	if (!pp_evidence_same_campaign(a->evidence, b->evidence))
 		return 0;
 	for (i = 0; i < out->count; i++)
 		if (pp_arm_key_equal(&out->list[i].side[0].arm->key, &out->list[i].side[1].arm->key))

@@ -398,6 +398,12 @@ int pp_evidence_verdict(const struct pp_evidence *evidence, const struct pp_evid
 	return rc;
 }
 
+bool pp_evidence_same_campaign(const struct pp_evidence *a, const struct pp_evidence *b)
+{
+	return a == b || (a->trial_count && b->trial_count &&
+		pp_run_id_equal(&a->trials[0].run_id, &b->trials[0].run_id));
+}
+
 int pp_evidence_write_result(const char *folder, struct pp_error *err)
 {
 	struct pp_report_input in;

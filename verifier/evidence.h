@@ -94,6 +94,12 @@ int pp_evidence_verdict(const struct pp_evidence *evidence, const struct pp_evid
 int pp_evidence_seal(const char *folder, struct pp_error *err);
 int pp_evidence_check_seal(const char *folder, struct pp_error *err);
 
+/* The SHA-256 of SHA256SUMS, in hexadecimal: it stands for every file of the evidence. */
+int pp_evidence_seal_sum(const char *folder, char hex[65], struct pp_error *err);
+
+/* Whether both are one campaign, under whatever names: their first runs are the same run. */
+bool pp_evidence_same_campaign(const struct pp_evidence *a, const struct pp_evidence *b);
+
 /* Judges the folder anew; writes judgement.json of each trial, and campaign.json. Seal it after. */
 int pp_evidence_write_result(const char *folder, struct pp_error *err);
 

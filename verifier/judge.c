@@ -282,6 +282,7 @@ int pp_judge_case(const struct pp_case *c, const struct pp_witness *witness,
 	t->policy_lost = c->run.policy_after[0] && strcmp(c->run.policy, c->run.policy_after) != 0;
 	pp_text_copy(t->resolution, sizeof(t->resolution), c->run.resolution);
 	t->swapped = c->run.swapped;
+	t->run_id = c->run.run_id;
 	pp_cut_prove(&c->cut, witness, &out->proof);
 	judge_counters(c, history, out);
 	if (!c->has_ledger) {

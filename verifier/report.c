@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lot.h"
 #include "report_fields.h"
 
 #define JSON_FORMAT (JSON_INDENT(2) | JSON_REAL_PRECISION(6) | JSON_ENSURE_ASCII)
@@ -337,7 +338,7 @@ static json_t *arm_object(const struct report_row *row)
 	return object;
 }
 
-static json_t *report_object(const struct pp_report_input *input)
+static json_t *arms_array(const struct pp_report_input *input)
 {
 	json_t *arms = json_array();
 	size_t i;
@@ -350,13 +351,12 @@ static json_t *report_object(const struct pp_report_input *input)
 			return NULL;
 		}
 	}
-	return arms ? json_pack("{s:i, s:s, s:o}", "format", 1, "criterion",
-		input->verdict->criterion.text, "arms", arms) : NULL;
+	return arms;
 }
 
-int pp_report_json(const struct pp_report_input *input, struct pp_buf *out, struct pp_error *err)
+/* Takes the reference. */
+static int add_json(json_t *object, struct pp_buf *out, struct pp_error *err)
 {
-	json_t *object = report_object(input);
 	char *text = object ? json_dumps(object, JSON_FORMAT) : NULL;
 
 	if (text)
@@ -368,6 +368,40 @@ int pp_report_json(const struct pp_report_input *input, struct pp_buf *out, stru
 	}
 	free(text);
 	return 0;
+}
+
+int pp_report_json(const struct pp_report_input *input, struct pp_buf *out, struct pp_error *err)
+{
+	json_t *arms = arms_array(input);
+
+	return add_json(arms ? json_pack("{s:i, s:s, s:o}", "format", 1, "criterion",
+		input->verdict->criterion.text, "arms", arms) : NULL, out, err);
+}
+
+int pp_report_json_all(const struct pp_report_input *inputs, size_t count,
+	const struct pp_lots *lots, struct pp_buf *out, struct pp_error *err)
+{
+	json_t *list = json_array(), *of_lots = lots ? pp_lots_json(lots) : json_array();
+	size_t i;
+
+	for (i = 0; list && i < count; i++) {
+		json_t *arms = arms_array(&inputs[i]);
+		json_t *one = arms ? json_pack("{s:o, s:s, s:o}", "folder",
+			string(inputs[i].source->folder), "criterion",
+			inputs[i].verdict->criterion.text, "arms", arms) : NULL;
+
+		if (json_array_append_new(list, one) != 0) {
+			json_decref(list);
+			list = NULL;
+		}
+	}
+	if (!list || !of_lots) {
+		json_decref(list);
+		json_decref(of_lots);
+		return add_json(NULL, out, err);
+	}
+	return add_json(json_pack("{s:i, s:o, s:o}", "format", 1, "campaigns", list, "lots", of_lots),
+		out, err);
 }
 
 /* ---- CSV (RFC 4180) ----------------------------------------------------------------------- */

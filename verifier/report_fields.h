@@ -32,6 +32,16 @@ extern const size_t pp_report_field_count;
 
 struct report_row pp_report_row(const struct pp_report_input *input, size_t arm);
 
+/* The arms in the order of the report: by drive, those that promise less apart, by conditions. */
+struct report_line {
+	struct report_row row;
+	bool apart;           /* promises less than media (M8.6) */
+	char conditions[900];
+	size_t place;         /* in the verdict, which has the methods in their order */
+};
+struct report_line *pp_report_lines(const struct pp_report_input *input); /* malloc; NULL: no memory */
+bool pp_report_same_drive(const struct pp_arm_key *a, const struct pp_arm_key *b);
+
 /* Copies what is printable ASCII, '?' for the rest: nothing from a drive steers a terminal. */
 const char *pp_report_ascii(char *out, size_t bytes, const char *text);
 

@@ -13,55 +13,6 @@
 
 #include "report_fields.h"
 
-/* ---- order -------------------------------------------------------------------------------- */
-
-struct line {
-	struct report_row row;
-	bool apart;           /* promises less than media */
-	char conditions[900];
-	size_t place;         /* in the verdict, which has the methods in their order */
-};
-
-static int same_drive(const struct pp_arm_key *a, const struct pp_arm_key *b)
-{
-	return strcmp(a->serial, b->serial) == 0 && strcmp(a->model, b->model) == 0 &&
-		strcmp(a->firmware, b->firmware) == 0;
-}
-
-static int by_table(const void *a, const void *b)
-{
-	const struct line *x = a, *y = b;
-	const struct pp_arm_key *k = &x->row.arm->key, *l = &y->row.arm->key;
-	int order = strcmp(k->serial, l->serial);
-
-	if (order == 0)
-		order = strcmp(k->model, l->model);
-	if (order == 0)
-		order = strcmp(k->firmware, l->firmware);
-	if (order == 0)
-		order = x->apart - y->apart;
-	if (order == 0)
-		order = strcmp(x->conditions, y->conditions);
-	return order ? order : (x->place > y->place) - (x->place < y->place);
-}
-
-static struct line *make_lines(const struct pp_report_input *input)
-{
-	size_t i, count = input->verdict->arm_count;
-	struct line *lines = calloc(count + 1, sizeof(*lines));
-
-	for (i = 0; lines && i < count; i++) {
-		lines[i].row = pp_report_row(input, i);
-		lines[i].apart = lines[i].row.arm->promise == PP_PROMISE_NONE ||
-			lines[i].row.arm->promise == PP_PROMISE_DEVICE;
-		lines[i].place = i;
-		pp_report_conditions(&lines[i].row.arm->key, lines[i].conditions, sizeof(lines[i].conditions));
-	}
-	if (lines)
-		qsort(lines, count, sizeof(*lines), by_table);
-	return lines;
-}
-
 /* ---- one arm ------------------------------------------------------------------------------ */
 
 static void add_headings(struct pp_buf *out, bool apart)
@@ -94,7 +45,7 @@ static const char *colour_of(enum pp_arm_verdict verdict)
 	return colours[verdict];
 }
 
-static void add_figures(struct pp_buf *out, const struct line *line, bool colour)
+static void add_figures(struct pp_buf *out, const struct report_line *line, bool colour)
 {
 	char cell[PP_FIGURE_BYTES], below[PP_FIGURE_BYTES] = "";
 	const char *paint = colour && !line->apart ? colour_of(line->row.arm->verdict) : NULL;
@@ -133,7 +84,7 @@ static void add_lost(struct pp_buf *out, const struct pp_verdict_arm *arm)
 		pp_report_wrapped(out, "    lost: ", text);
 }
 
-static void add_arm(struct pp_buf *out, const struct line *line, bool colour)
+static void add_arm(struct pp_buf *out, const struct report_line *line, bool colour)
 {
 	const struct pp_verdict_arm *arm = line->row.arm;
 	char tears[320];
@@ -159,13 +110,13 @@ static void add_drive(struct pp_buf *out, const struct pp_arm_key *key)
 	pp_report_wrapped(out, "drive ", text);
 }
 
-static void add_tables(struct pp_buf *out, const struct line *lines, size_t count, bool colour)
+static void add_tables(struct pp_buf *out, const struct report_line *lines, size_t count, bool colour)
 {
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		const struct line *line = &lines[i], *last = i ? &lines[i - 1] : NULL;
-		bool drive = !last || !same_drive(&last->row.arm->key, &line->row.arm->key);
+		const struct report_line *line = &lines[i], *last = i ? &lines[i - 1] : NULL;
+		bool drive = !last || !pp_report_same_drive(&last->row.arm->key, &line->row.arm->key);
 		bool section = drive || last->apart != line->apart;
 
 		if (drive) {
@@ -215,7 +166,7 @@ static void add_end(struct pp_buf *out, const struct pp_report_input *input)
 
 int pp_report_text(const struct pp_report_input *input, struct pp_buf *out, struct pp_error *err)
 {
-	struct line *lines = make_lines(input);
+	struct report_line *lines = pp_report_lines(input);
 
 	if (lines) {
 		add_tables(out, lines, input->verdict->arm_count, input->colour);

@@ -6,6 +6,7 @@
 #include "report_fields.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { COLUMNS = 80 };
@@ -187,4 +188,46 @@ const char *pp_report_not_covered(const struct pp_verdict *verdict, char *text, 
 		"mount options, workloads and kinds of cut than those above",
 		via_flush ? "FUA in arms via flush; " : "");
 	return text;
+}
+
+/* ---- order -------------------------------------------------------------------------------- */
+
+bool pp_report_same_drive(const struct pp_arm_key *a, const struct pp_arm_key *b)
+{
+	return strcmp(a->serial, b->serial) == 0 && strcmp(a->model, b->model) == 0 &&
+		strcmp(a->firmware, b->firmware) == 0;
+}
+
+static int by_table(const void *a, const void *b)
+{
+	const struct report_line *x = a, *y = b;
+	const struct pp_arm_key *k = &x->row.arm->key, *l = &y->row.arm->key;
+	int order = strcmp(k->serial, l->serial);
+
+	if (order == 0)
+		order = strcmp(k->model, l->model);
+	if (order == 0)
+		order = strcmp(k->firmware, l->firmware);
+	if (order == 0)
+		order = x->apart - y->apart;
+	if (order == 0)
+		order = strcmp(x->conditions, y->conditions);
+	return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+struct report_line *pp_report_lines(const struct pp_report_input *input)
+{
+	size_t i, count = input->verdict->arm_count;
+	struct report_line *lines = calloc(count + 1, sizeof(*lines));
+
+	for (i = 0; lines && i < count; i++) {
+		lines[i].row = pp_report_row(input, i);
+		lines[i].apart = lines[i].row.arm->promise == PP_PROMISE_NONE ||
+			lines[i].row.arm->promise == PP_PROMISE_DEVICE;
+		lines[i].place = i;
+		pp_report_conditions(&lines[i].row.arm->key, lines[i].conditions, sizeof(lines[i].conditions));
+	}
+	if (lines)
+		qsort(lines, count, sizeof(*lines), by_table);
+	return lines;
 }

@@ -104,6 +104,14 @@ int pp_evidence_seal(const char *folder, struct pp_error *err)
 	return rc;
 }
 
+int pp_evidence_seal_sum(const char *folder, char hex[65], struct pp_error *err)
+{
+	char path[4352];
+
+	pp_text_format(path, sizeof(path), "%.4200s/%s", folder, SUMS);
+	return hash_file(path, hex, err);
+}
+
 /* The name in the line at `at`, as a list has it: "  NAME\n"; "" at the end of the list. */
 static void name_at(const char *at, char *out, size_t bytes)
 {

@@ -12,6 +12,7 @@
 
 #include "src/core/layout.h"
 #include "src/core/method.h"
+#include "src/core/record.h"
 
 #define PP_TEXT_SHORT 96
 #define PP_AGES_MAX   4
@@ -54,6 +55,7 @@ bool pp_arm_key_equal(const struct pp_arm_key *a, const struct pp_arm_key *b);
 
 struct pp_trial {
 	struct pp_arm_key key;
+	struct pp_run_id run_id;         /* no two runs ever have the same (M3.2) */
 	uint32_t cut;                    /* number of the cut in its campaign, from 1 */
 	enum pp_trial_outcome outcome;
 	char reason[256];                /* of void and open: "died before the cut", ... */

@@ -22,7 +22,8 @@
 #include "src/core/text.h"
 #include "src/core/tree.h"
 
-enum { OPT_OUT = 256, OPT_CUTS, OPT_RESUME, OPT_DRY_RUN, OPT_EARLIER, OPT_JSON, OPT_QUIET, OPT_HELP };
+enum { OPT_OUT = 256, OPT_CUTS, OPT_RESUME, OPT_DRY_RUN, OPT_EARLIER, OPT_JSON, OPT_JUNIT,
+	OPT_HTML, OPT_QUIET, OPT_HELP };
 
 static const struct {
 	struct option option;
@@ -37,6 +38,10 @@ static const struct {
 	{ { "earlier", required_argument, NULL, OPT_EARLIER }, "DIR",
 		"an earlier campaign of the same arms: its losses count; may be repeated" },
 	{ { "json", no_argument, NULL, OPT_JSON }, NULL, "print the result as JSON" },
+	{ { "junit", required_argument, NULL, OPT_JUNIT }, "FILE",
+		"write the result as JUnit XML too; -: standard output" },
+	{ { "html", required_argument, NULL, OPT_HTML }, "FILE",
+		"write the result as a page to read and print too; -: standard output" },
 	{ { "quiet", no_argument, NULL, OPT_QUIET }, NULL, "no talk on stderr but errors" },
 	{ { "help", no_argument, NULL, OPT_HELP }, NULL, "print this, exit" },
 };
@@ -51,7 +56,8 @@ struct run {
 	char out[4096];
 	const char *earlier[16]; /* of the plan, and of --earlier */
 	size_t earlier_count;
-	bool dry_run, json, quiet, terminal, line_shown;
+	struct pp_show show;
+	bool dry_run, quiet, terminal, line_shown;
 	pthread_mutex_t lock;
 };
 
@@ -195,7 +201,9 @@ static int set_option(struct run *r, int c)
 		break;
 	case OPT_RESUME: r->config.resume = true; break;
 	case OPT_DRY_RUN: r->dry_run = true; break;
-	case OPT_JSON: r->json = true; break;
+	case OPT_JSON: r->show.form = PP_SHOW_JSON; break;
+	case OPT_JUNIT: r->show.junit = optarg; break;
+	case OPT_HTML: r->show.html = optarg; break;
 	case OPT_QUIET: r->quiet = true; break;
 	case OPT_HELP: return help();
 	default: return usage("unknown option");
@@ -206,6 +214,7 @@ static int set_option(struct run *r, int c)
 static int parse(struct run *r, int argc, char **argv)
 {
 	struct option options[OPTIONS + 1];
+	struct pp_error err;
 	size_t i;
 	int c;
 
@@ -222,7 +231,7 @@ static int parse(struct run *r, int argc, char **argv)
 	if (optind + 1 != argc)
 		return usage(optind == argc ? "names no plan" : "takes one plan");
 	r->plan_path = argv[optind];
-	return -1;
+	return pp_show_check(&r->show, &err) == 0 ? -1 : usage(err.text);
 }
 
 /* ---- the campaign -------------------------------------------------------------------------------- */
@@ -286,7 +295,7 @@ static int show(struct run *r, const struct pp_campaign_result *result)
 {
 	char outlet[256], clean[512], where[8240];
 	struct pp_report_end end = { .where = where, .outlet = outlet, .clean_up = clean };
-	struct pp_error err;
+	const char *folder = r->out;
 	int status;
 
 	snprintf(where, sizeof(where), "%s (plugpull judge %s)", r->out, r->out);
@@ -299,12 +308,12 @@ static int show(struct run *r, const struct pp_campaign_result *result)
 	if (sentence(result))
 		fprintf(stderr, "plugpull campaign: %s%s%s\n", sentence(result), result->why[0] ? ": " : "",
 			result->why);
-	status = pp_show_folder(r->out, r->earlier, r->earlier_count,
-		r->json ? PP_SHOW_JSON : PP_SHOW_TEXT, &end, stdout, &err);
-	if (status < 0) {
-		fprintf(stderr, "plugpull campaign: %s\n", err.text);
-		return 2;
-	}
+	r->show.command = "campaign";
+	r->show.earlier = r->earlier;
+	r->show.earlier_count = r->earlier_count;
+	r->show.unsealed = r->show.just_sealed = true;
+	r->show.end = &end;
+	status = pp_show_folders(&r->show, &folder, 1);
 	return status == 0 && result->end != PP_CAMPAIGN_DONE ? 2 : status;
 }
 
@@ -361,6 +370,8 @@ int pp_cmd_campaign(int argc, char **argv)
 		return 2;
 	}
 	name_out(&r);
+	if (pp_show_check_outside(&r.show, r.out, &err) != 0)
+		return usage(err.text);
 	for (i = 0; i < r.plan.earlier_count; i++)
 		r.earlier[r.earlier_count++] = r.plan.earlier[i];
 	if (r.dry_run) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * plugpull judge DIR: the verdict again, from the evidence alone, after checking its seal.
- * plugpull report DIR...: the same for one or more folders, as text, JSON or CSV.
+ * plugpull report DIR...: the same for one or more folders, and for all their drives together.
  */
 #include "cmd_judge.h"
 
@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 
 #include "show.h"
-#include "src/core/text.h"
+#include "verifier/evidence.h"
 
-enum { OPT_JSON = 256, OPT_CSV, OPT_EARLIER, OPT_NO_SEAL, OPT_RESOLVE, OPT_CAUSE, OPT_WHO, OPT_SWAPPED,
+enum { OPT_JSON = 256, OPT_CSV, OPT_JUNIT, OPT_HTML, OPT_EARLIER, OPT_NO_SEAL, OPT_RESOLVE, OPT_CAUSE, OPT_WHO, OPT_SWAPPED,
 	OPT_HELP };
 
 static const struct {
@@ -24,6 +24,10 @@ static const struct {
 } table[] = {
 	{ { "json", no_argument, NULL, OPT_JSON }, NULL, "one JSON object (\"format\": 1)", 1, 1 },
 	{ { "csv", no_argument, NULL, OPT_CSV }, NULL, "comma-separated values, a line an arm", 1, 1 },
+	{ { "junit", required_argument, NULL, OPT_JUNIT }, "FILE",
+		"write JUnit XML too: a testsuite a drive, a testcase an arm; -: standard output", 1, 1 },
+	{ { "html", required_argument, NULL, OPT_HTML }, "FILE",
+		"write a page to read and print too; -: standard output", 1, 1 },
 	{ { "earlier", required_argument, NULL, OPT_EARLIER }, "DIR",
 		"an earlier campaign of the same arms: its losses count; may be repeated", 1, 0 },
 	{ { "unsealed", no_argument, NULL, OPT_NO_SEAL }, NULL,
@@ -41,10 +45,8 @@ static const struct {
 
 struct options {
 	const char *name;
-	enum pp_show_form form;
+	struct pp_show show;
 	const char *earlier[EARLIER_MAX];
-	size_t earlier_count;
-	bool unsealed;
 	const char *resolve, *cause, *who;
 	bool swapped;
 };
@@ -57,7 +59,8 @@ static int help(const char *name, int judge)
 		"Judges a campaign again from its evidence alone: no lab, no power switch, no root.\n"
 		"Exit status: 0 every required arm is SAFE, 1 a promise was broken, 2 neither.\n\n"
 		: "Usage: plugpull report [OPTION]... DIR...\n"
-		"Prints what campaigns found. Exit status as of judge, the worst of them.\n\n");
+		"Prints what campaigns found, and what several say of one kind of drive together.\n"
+		"Exit status as of judge, the worst of them.\n\n");
 	for (i = 0; i < OPTIONS; i++)
 		if (judge ? table[i].judge : table[i].report)
 			printf("  --%s%s%s\n      %s\n", table[i].option.name, table[i].argument ? " " : "",
@@ -76,6 +79,7 @@ static int usage(const char *name, const char *what)
 static int parse(struct options *o, int argc, char **argv, int judge)
 {
 	struct option options[OPTIONS + 1];
+	struct pp_error err;
 	size_t i, n = 0;
 	int c;
 
@@ -86,23 +90,29 @@ static int parse(struct options *o, int argc, char **argv, int judge)
 	optind = 1;
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (c) {
-		case OPT_JSON: o->form = PP_SHOW_JSON; break;
-		case OPT_CSV: o->form = PP_SHOW_CSV; break;
-		case OPT_NO_SEAL: o->unsealed = true; break;
+		case OPT_JSON: o->show.form = PP_SHOW_JSON; break;
+		case OPT_CSV: o->show.form = PP_SHOW_CSV; break;
+		case OPT_JUNIT: o->show.junit = optarg; break;
+		case OPT_HTML: o->show.html = optarg; break;
+		case OPT_NO_SEAL: o->show.unsealed = true; break;
 		case OPT_RESOLVE: o->resolve = optarg; break;
 		case OPT_CAUSE: o->cause = optarg; break;
 		case OPT_WHO: o->who = optarg; break;
 		case OPT_SWAPPED: o->swapped = true; break;
 		case OPT_HELP: return help(o->name, judge);
 		case OPT_EARLIER:
-			if (o->earlier_count == EARLIER_MAX)
+			if (o->show.earlier_count == EARLIER_MAX)
 				return usage(o->name, "too many --earlier");
-			o->earlier[o->earlier_count++] = optarg;
+			o->earlier[o->show.earlier_count++] = optarg;
 			break;
 		default: return usage(o->name, "unknown option");
 		}
 	}
-	return optind == argc ? usage(o->name, "names no evidence folder") : -1;
+	if (optind == argc)
+		return usage(o->name, "names no evidence folder");
+	o->show.command = o->name;
+	o->show.earlier = o->earlier;
+	return pp_show_check(&o->show, &err) == 0 ? -1 : usage(o->name, err.text);
 }
 
 /* M6.5. What does not fit its seal must not get a new one that fits. */
@@ -133,25 +143,6 @@ static int resolve(const struct options *o, const char *folder)
 	return -1;
 }
 
-static int show_one(const struct options *o, const char *folder)
-{
-	struct pp_error err;
-	int status;
-
-	if (pp_evidence_check_seal(folder, &err) != 0) {
-		fprintf(stderr, "plugpull %s: %s%s\n", o->name, err.text, o->unsealed ? "; judged all the "
-			"same, as --unsealed asks" : "; --unsealed judges it all the same");
-		if (!o->unsealed)
-			return 2;
-	}
-	status = pp_show_folder(folder, o->earlier, o->earlier_count, o->form, NULL, stdout, &err);
-	if (status < 0) {
-		fprintf(stderr, "plugpull %s: %s\n", o->name, err.text);
-		return 2;
-	}
-	return status;
-}
-
 int pp_cmd_judge(int argc, char **argv)
 {
 	struct options o = { .name = "judge" };
@@ -168,25 +159,15 @@ int pp_cmd_judge(int argc, char **argv)
 		if (status >= 0)
 			return status;
 	}
-	return show_one(&o, argv[optind]);
-}
-
-/* 1 is worst (a promise was broken), then 2, then 0. */
-static int worse(int a, int b)
-{
-	if (a == 1 || b == 1)
-		return 1;
-	return a == 2 || b == 2 ? 2 : 0;
+	return pp_show_folders(&o.show, (const char *const *)argv + optind, 1);
 }
 
 int pp_cmd_report(int argc, char **argv)
 {
 	struct options o = { .name = "report" };
-	int status = parse(&o, argc, argv, 0), worst = 0;
+	int status = parse(&o, argc, argv, 0);
 
 	if (status >= 0)
 		return status;
-	for (; optind < argc; optind++)
-		worst = worse(worst, show_one(&o, argv[optind]));
-	return worst;
+	return pp_show_folders(&o.show, (const char *const *)argv + optind, (size_t)(argc - optind));
 }

@@ -100,8 +100,7 @@ static struct made *campaign(const char *folder, const char *serial)
 	m->evidence.trial_count = 1;
 	m->evidence.facts.stop_known = true;
 	m->evidence.facts.cuts_fixed = 29;
-	snprintf(m->evidence.facts.name, sizeof(m->evidence.facts.name), "n");
-	snprintf(m->evidence.facts.started, sizeof(m->evidence.facts.started), "%s", folder);
+	m->trial.run_id.bytes[0] = (uint8_t)folder[0];
 	snprintf(m->trial.key.serial, sizeof(m->trial.key.serial), "%s", serial);
 	m->source.folder = folder;
 	m->source.evidence = &m->evidence;
@@ -264,7 +263,7 @@ static void test_what_cannot_be_paired(void **state)
 	assert_null(pp_compare_only(&b->source, &err));
 	assert_non_null(strstr(err.text, "2 arms of 'b' fit"));
 	/* The same campaign twice, as a copy under another name. */
-	strcpy(b->evidence.facts.started, a->evidence.facts.started);
+	b->trial.run_id = a->trial.run_id;
 	b->verdict.arm_count = 1;
 	b->arms[0] = a->arms[0];
 	assert_int_equal(pp_compare_campaigns(&a->source, &b->source, &list, &err), -1);
