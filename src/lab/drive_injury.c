@@ -217,6 +217,10 @@ void pp_drive_age(struct pp_sim_drive *d)
 
 	if (d->does & PP_DRIVE_DIES)
 		d->dead = cuts >= amount;
+	if ((d->does & PP_DRIVE_FLICKERS) && cuts) {
+		d->flicker_sector = below(&d->random, d->config.size_bytes / SECTOR);
+		d->flicker_left = 1 + (unsigned)below(&d->random, 5);
+	}
 	if (!(d->does & (PP_DRIVE_THIRD_GONE | PP_DRIVE_THIRD_BLANK)) || cuts != amount)
 		return;
 	for (sector = 0; sector < d->config.size_bytes / SECTOR / 3; sector++)

@@ -194,6 +194,12 @@ int pp_sim_drive_read(struct pp_sim_drive *d, int64_t now_ns, void *data, size_t
 	if (admit(d, now_ns, bytes, offset))
 		return -1;
 	d->counters.reads++;
+	if (d->flicker_left && d->flicker_sector - offset / PP_DRIVE_SECTOR_BYTES <
+		bytes / PP_DRIVE_SECTOR_BYTES) {
+		d->flicker_left--;
+		errno = EIO;
+		return -1;
+	}
 	if (d->medium.read(d->medium.ctx, data, bytes, offset))
 		return -1;
 	for (size_t at = 0; d->used && at < bytes; at += PP_DRIVE_SECTOR_BYTES) {
@@ -219,7 +225,7 @@ static void note_rate(struct pp_sim_drive *d, size_t bytes)
 	d->rate_bytes = 0;
 }
 
-static bool ignores(const struct pp_sim_drive *d, unsigned request)
+bool pp_sim_drive_ignores(const struct pp_sim_drive *d, unsigned request)
 {
 	return (d->does & request) || ((d->does & PP_DRIVE_FAST_LIES)
 		&& d->rate_bytes_per_s > d->config.behaviour->amount);
@@ -237,7 +243,7 @@ static int admit_write(struct pp_sim_drive *d, int64_t now_ns,
 
 static int take_write(struct pp_sim_drive *d, int64_t now_ns, const struct pp_sim_drive_write *write)
 {
-	bool through = write->fua && !ignores(d, PP_DRIVE_IGNORES_FUA);
+	bool through = write->fua && !pp_sim_drive_ignores(d, PP_DRIVE_IGNORES_FUA);
 
 	if (pp_sim_drive_tick(d, now_ns))
 		return -1;
@@ -331,7 +337,7 @@ int pp_sim_drive_flush_end(struct pp_sim_drive *d, int64_t now_ns, uint64_t begu
 	if (admit(d, now_ns, 0, 0))
 		return -1;
 	d->counters.flushes++;
-	if (ignores(d, PP_DRIVE_IGNORES_FLUSH))
+	if (pp_sim_drive_ignores(d, PP_DRIVE_IGNORES_FLUSH))
 		return 0;
 	if (d->does & (PP_DRIVE_FLUSHES_OLDEST | PP_DRIVE_FLUSHES_NEWEST | PP_DRIVE_FLUSH_RACES))
 		return flush_partly(d);

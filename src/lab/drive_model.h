@@ -69,6 +69,8 @@ enum {
 	PP_DRIVE_THIRD_GONE     = 1 << 22, /* its first third cannot be read */
 	PP_DRIVE_THIRD_BLANK    = 1 << 23, /* its first third reads as zeros */
 	PP_DRIVE_DIES           = 1 << 24, /* it never answers again */
+	/* After every cut. */
+	PP_DRIVE_FLICKERS       = 1 << 25, /* a sector cannot be read a few times, then it can */
 };
 
 struct pp_sim_drive_behaviour {
@@ -169,6 +171,9 @@ const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_of(const struct pp_s
 /* What the drive says of itself: true where it has, or admits to, a volatile cache. */
 bool pp_sim_drive_has_cache(const struct pp_sim_drive *drive);
 bool pp_sim_drive_behaviour_has_cache(const struct pp_sim_drive_behaviour *behaviour);
+/* Whether such a request (PP_DRIVE_IGNORES_FLUSH, PP_DRIVE_IGNORES_FUA) would do nothing just now:
+ * for whoever models time, since a lie is quicker than the work. */
+bool pp_sim_drive_ignores(const struct pp_sim_drive *drive, unsigned request);
 /* It has power and does not answer (PP_DRIVE_DIES). */
 bool pp_sim_drive_is_dead(const struct pp_sim_drive *drive);
 

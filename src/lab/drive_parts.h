@@ -51,6 +51,8 @@ struct pp_sim_drive {
 
 	struct undo *undo;       /* a ring: the youngest stands before undo_end */
 	uint32_t undo_end, undo_count;
+	uint64_t flicker_sector; /* PP_DRIVE_FLICKERS: cannot be read so many times more */
+	unsigned flicker_left;
 	uint64_t epoch_bytes;    /* written since the mapping table was saved */
 };
 

@@ -197,6 +197,34 @@ static void prewrite(struct pp_sim_rig *rig)
 		}
 }
 
+static bool has_raw(const struct pp_sim_rig *rig, const struct pp_scan *scan)
+{
+	uint32_t lane;
+	uint64_t slot;
+
+	for (lane = 0; lane < rig->layout.lanes; lane++)
+		for (slot = 0; slot < scan->lane[lane].slots; slot++)
+			if (scan->lane[lane].slot[slot].kind == PP_SLOT_RAW)
+				return true;
+	return false;
+}
+
+/* Only a base that was found whole is used (M2.8). */
+static int scan_base(struct pp_sim_rig *rig, struct pp_error *err)
+{
+	unsigned tries;
+
+	for (tries = 0; tries < 8; tries++) {
+		pp_scan_free(rig->base);
+		rig->base = pp_sim_scan(rig, NULL, 0, err);
+		if (!rig->base)
+			return -1;
+		if (!has_raw(rig, rig->base))
+			return 0;
+	}
+	return pp_fail(err, PP_ERR_SYSTEM, "simulator: a new target is not whole");
+}
+
 /* M2.8: builds the target and scans it. Straight on the medium: the drive has nothing to do with
  * what a set-up left, which an orderly power cycle has made safe. */
 static int build(struct pp_sim_rig *rig, struct pp_error *err)
@@ -214,9 +242,7 @@ static int build(struct pp_sim_rig *rig, struct pp_error *err)
 	pp_sim_kernel_format(rig->kernel);
 	if (!pp_sim_kernel_mount(rig->kernel))
 		return pp_fail(err, PP_ERR_SYSTEM, "simulator: a new file system does not mount");
-	pp_scan_free(rig->base);
-	rig->base = pp_sim_scan(rig, NULL, 0, err);
-	if (!rig->base)
+	if (scan_base(rig, err) != 0)
 		return -1;
 	pp_sim_truth_base(rig->truth);
 	rig->whole = true;

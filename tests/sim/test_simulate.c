@@ -71,7 +71,9 @@ static void honest_drives_are_never_accused(void **state)
 		t = run(&plan, 2 * cuts_each);
 		assert_int_equal(t.lost, 0);
 		/* What nobody looked at would be no proof. */
-		assert_true(t.voids + t.opens + t.unexposed < t.cuts / 3);
+		assert_true(t.voids + t.unexposed < t.cuts / 3);
+		if (!(b->flags & PP_DRIVE_FLICKERS))
+			assert_int_equal(t.opens, 0);
 	}
 }
 
@@ -138,7 +140,7 @@ static void classes_are_those_of_the_physics(void **state)
 		/* A capacious cache behind a slow medium, nothing of which survives. */
 		plan.cache_bytes = 8 << 20;
 		plan.survive_pct = 0;
-		t = run(&plan, 60);
+		t = run(&plan, cuts_each < 24 ? 24 : cuts_each);
 		if (!t.of[rows[i].class])
 			fail_msg("drive %s never lost a record as %s", rows[i].drive,
 				pp_loss_class_name(rows[i].class));
@@ -230,6 +232,7 @@ static void campaigns(void **state)
 	struct pp_sim_campaigns r;
 	struct pp_criterion criterion;
 	struct pp_error err;
+	uint64_t n = cuts_each / 5;
 
 	(void)state;
 	assert_int_equal(pp_criterion_parse("95/90", &criterion, &err), 0);
@@ -239,13 +242,13 @@ static void campaigns(void **state)
 	plan.cache_bytes = 8 << 20;
 	plan.survive_pct = 0;
 	plan.records = 100;
-	assert_int_equal(pp_sim_campaign(&plan, &criterion, seed, 12, &r, &err), 0);
-	assert_true(r.safe >= 10);
+	assert_int_equal(pp_sim_campaign(&plan, &criterion, seed, n, &r, &err), 0);
+	assert_true(r.safe * 6 >= n * 5);
 	assert_int_equal(r.unsafe, 0);
 	plan.behaviour = pp_sim_drive_behaviour_find("ignores-flush");
-	assert_int_equal(pp_sim_campaign(&plan, &criterion, seed, 12, &r, &err), 0);
+	assert_int_equal(pp_sim_campaign(&plan, &criterion, seed, n, &r, &err), 0);
 	assert_int_equal(r.safe, 0);
-	assert_int_equal(r.unsafe, 12);
+	assert_int_equal(r.unsafe, n);
 }
 
 int main(int argc, char **argv)
