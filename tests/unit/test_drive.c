@@ -204,7 +204,8 @@ static int fake_ata_identify(const char *node, uint8_t page[512])
 }
 
 static const struct pp_drive_ops fake_ops = {
-	fake_ata_identify, fake_nvme_identify, fake_nvme_write_cache,
+	.ata_identify = fake_ata_identify, .nvme_identify = fake_nvme_identify,
+	.nvme_write_cache = fake_nvme_write_cache,
 };
 
 static void test_nvme_cache(void **state)
