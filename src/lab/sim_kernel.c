@@ -19,8 +19,15 @@ static uint64_t slot_at(const struct pp_sim_kernel *k, uint32_t lane, uint64_t o
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
+/* A drive that ignores a request answers as fast as its cache: what gives many a lie away. */
 static int64_t time_of(struct pp_sim_kernel *k, enum stage stage, uint32_t writes)
 {
+	if ((stage == STAGE_FLUSH || stage == STAGE_JOURNAL) &&
+		pp_sim_drive_ignores(k->drive, PP_DRIVE_IGNORES_FLUSH))
+		return (int64_t)between(&k->random, 3000, 15000);
+	if ((stage == STAGE_FUA || stage == STAGE_COMMIT) &&
+		pp_sim_drive_ignores(k->drive, PP_DRIVE_IGNORES_FUA))
+		stage = STAGE_RECORD;
 	switch (stage) {
 	case STAGE_TIME: return (int64_t)between(&k->random, 800, 4000);
 	case STAGE_RECORD: return (int64_t)between(&k->random, 12000, 50000);
@@ -372,8 +379,13 @@ static void add_direct_sync(struct actor *a)
 
 	if (k->kind == PP_TARGET_RAW)
 		fua = k->fua && k->cache;
+	if (k->method->passthrough) {
+		add_stage(a, STAGE_FUA);
+		return;
+	}
 	add_stage(a, fua ? STAGE_FUA : STAGE_RECORD);
-	if (!fua || k->kind == PP_TARGET_RAW)
+	/* On a device the synchronous path adds a flush to its FUA write; io_uring's does not. */
+	if (!fua || (k->kind == PP_TARGET_RAW && k->method->write != PP_WRITE_URING))
 		add_sync(a);
 }
 
@@ -409,15 +421,31 @@ static int64_t call_write(void *ctx, const void *buf, uint32_t bytes, uint64_t o
 	return bytes;
 }
 
-static int sync_file(struct actor *a, uint32_t file, int64_t *os_code)
+/* What a sync call makes the kernel do, beyond the dirty pages that it always writes. */
+static void add_call(struct actor *a, enum pp_sync_call call)
+{
+	switch (call) {
+	case PP_SYNC_NONE:
+	case PP_SYNC_FILE_RANGE: /* no flush, no metadata */
+		break;
+	case PP_SYNC_NVME_FLUSH: /* past the block layer, whatever the drive says of its cache */
+	case PP_SYNC_SCSI_CACHE:
+		add_stage(a, STAGE_FLUSH);
+		break;
+	default:
+		add_sync(a);
+	}
+}
+
+static int sync_file(struct actor *a, enum pp_sync_call call, uint32_t file, int64_t *os_code)
 {
 	*os_code = EIO;
 	if (!a->kernel->ok)
 		return -1;
 	begin_call(a);
-	a->file = file;
+	a->file = a->kernel->method->coverage == PP_COVERS_FS ? ALL_FILES : file;
 	add_stage(a, STAGE_DATA);
-	add_sync(a);
+	add_call(a, call);
 	return 0;
 }
 
@@ -425,16 +453,14 @@ static int call_sync(void *ctx, enum pp_sync_call call, int64_t *os_code)
 {
 	struct actor *a = ctx;
 
-	(void)call;
-	return sync_file(a, pp_layout_file_of(a->kernel->layout, a->number), os_code);
+	return sync_file(a, call, pp_layout_file_of(a->kernel->layout, a->number), os_code);
 }
 
 static int call_sync_record(void *ctx, enum pp_sync_call call, uint64_t offset, int64_t *os_code)
 {
 	struct actor *a = ctx;
 
-	(void)call;
-	return sync_file(a, pp_layout_file_at(a->kernel->layout, a->number,
+	return sync_file(a, call, pp_layout_file_at(a->kernel->layout, a->number,
 		slot_at(a->kernel, a->number, offset)), os_code);
 }
 

@@ -12,9 +12,10 @@ static const struct pp_method *draw_method(uint64_t *x, enum pp_target_kind kind
 {
 	const struct pp_method *m;
 
+	/* No drive of the lab writes more than a sector atomically, so none can promise `untorn`. */
 	do
 		m = &pp_methods[below(x, pp_method_count)];
-	while (pp_method_promise(m, kind) != PP_PROMISE_MEDIA || (direct_only && !m->direct));
+	while (pp_method_promise(m, kind) != PP_PROMISE_MEDIA || (direct_only && !m->direct) || m->untorn);
 	return m;
 }
 
