@@ -25,6 +25,7 @@ static void shelly2_parse(struct mock *mock, const struct mock_request *request,
 
 		action->outlet = params ? mock_int(params, "\"id\"", -1) : -1;
 		action->kind = params && mock_has(params, "\"on\":true") ? KIND_ON : KIND_OFF;
+		action->timer_s = params ? mock_int(params, "\"toggle_after\"", 0) : 0;
 		if (!params || (!mock_has(params, "\"on\":true") && !mock_has(params, "\"on\":false")))
 			mock_say(reply, 500, "{\"id\":1,\"error\":{\"code\":-103,\"message\":\"Missing "
 				"required argument 'on'!\"}}");
@@ -60,7 +61,8 @@ static void shelly2_render(struct mock *mock, const struct mock_request *request
 	else if (action->kind == KIND_OTHER)
 		mock_say(reply, 200, "{\"id\":%d,\"name\":\"dut-%d\",\"in_mode\":\"follow\","
 			"\"initial_state\":\"%s\",\"auto_on\":false,\"auto_off\":%s}", n, n,
-			refuse ? "off" : "restore_last", refuse ? "true" : "false");
+			refuse || mock->misconfigured ? "off" : "restore_last",
+			refuse || mock->misconfigured ? "true" : "false");
 	else if (refuse)
 		mock_say(reply, 200, "{\"id\":1,\"src\":\"%s\",\"error\":{\"code\":-109,"
 			"\"message\":\"not now\"}}", mock->device_id);
@@ -87,6 +89,7 @@ static void shelly1_parse(struct mock *mock, const struct mock_request *request,
 		action->kind = KIND_ON;
 	else if (strncmp(request->path, "/relay/", 7) == 0)
 		action->kind = KIND_STATUS;
+	action->timer_s = mock_int(request->path, "&timer=", 0);
 }
 
 static void shelly1_render(struct mock *mock, const struct mock_request *request,
@@ -101,7 +104,7 @@ static void shelly1_render(struct mock *mock, const struct mock_request *request
 			mock_watts(mock, n));
 	else if (strncmp(request->path, "/settings", 9) == 0)
 		mock_say(reply, 200, "{\"default_state\":\"%s\",\"auto_off\":%d}",
-			refuse ? "off" : "last", refuse ? 60 : 0);
+			mock->misconfigured ? "off" : "last", mock->misconfigured ? 60 : 0);
 	else
 		mock_say(reply, 200, "{\"ison\":%s,\"has_timer\":false,\"timer_remaining\":0,"
 			"\"overpower\":false,\"source\":\"http\"}", mock->relay[n] ? "true" : "false");
@@ -118,8 +121,15 @@ static void tasmota_parse(struct mock *mock, const struct mock_request *request,
 	(void)mock;
 	if (strncmp(request->path, "/cm?", 4) != 0 || !command)
 		mock_say(reply, 404, "File Not Found");
-	else if (strncmp(command + 5, "Status%20", 9) == 0)
+	else if (strncmp(command + 5, "Status%20", 9) == 0 || strncmp(command + 5, "PowerOnState", 12) == 0)
 		action->outlet = 0;
+	else if (strncmp(command + 5, "PulseTime", 9) == 0)
+		action->outlet = mock_int(command, "PulseTime", 1) - 1;
+	else if (strncmp(command + 5, "Backlog%20Power", 15) == 0 && mock_has(command, "%20Off%3BDelay%20")) {
+		action->outlet = mock_int(command, "Power", 1) - 1;
+		action->kind = KIND_OFF;
+		action->timer_s = mock_int(command, "Delay%20", 0) / 10;
+	}
 	else if (strncmp(command + 5, "Power", 5) != 0 || (action->outlet =
 	    mock_int(command, "Power", 0) - 1) < 0 || action->outlet >= 4)
 		mock_say(reply, 201, "{\"Command\":\"Unknown\"}"); /* see serve_request */
@@ -149,6 +159,13 @@ static void tasmota_render(struct mock *mock, const struct mock_request *request
 	else if (mock_has(request->path, "Status%205"))
 		mock_say(reply, 200, "{\"StatusNET\":{\"Hostname\":\"t\",\"Mac\":\"%s\"}}",
 			mock->device_id);
+	else if (mock_has(request->path, "=Backlog%20"))
+		mock_say(reply, 200, "{}");
+	else if (mock_has(request->path, "PowerOnState"))
+		mock_say(reply, 200, "{\"PowerOnState\":%d}", mock->misconfigured ? 0 : 3);
+	else if (mock_has(request->path, "PulseTime"))
+		mock_say(reply, 200, "{\"PulseTime%d\":{\"Set\":%d,\"Remaining\":0}}", n + 1,
+			mock->misconfigured ? 111 : 0);
 	else if (mock->device_id[0] == 'o') /* one relay: no number in the key */
 		mock_say(reply, 200, "{\"POWER\":\"%s\"}", mock->relay[n] ? "ON" : "OFF");
 	else /* other messages get merged in */
@@ -196,9 +213,9 @@ static void dli_render(struct mock *mock, const struct mock_request *request,
 	else if (mock_has(request->path, "/name/"))
 		mock_say(reply, 200, "\"dut-%d\"", n);
 	else if (mock_has(request->path, "/locked/"))
-		mock_say(reply, 200, "false");
+		mock_say(reply, 200, mock->misconfigured ? "true" : "false");
 	else if (mock_has(request->path, "/state/") && action->kind == KIND_OTHER)
-		mock_say(reply, 200, "true");
+		mock_say(reply, 200, mock->misconfigured ? "false" : "true");
 	else
 		mock_say(reply, 204, "%s", "");
 }
@@ -214,6 +231,8 @@ static void netio_parse(struct mock *mock, const struct mock_request *request,
 	} else if (strcmp(request->method, "POST") == 0) {
 		action->outlet = mock_int(request->body, "\"ID\"", 0) - 1;
 		action->kind = mock_int(request->body, "\"Action\"", -1) == 1 ? KIND_ON : KIND_OFF;
+		if (mock_int(request->body, "\"Action\"", -1) == 2)
+			action->timer_s = mock_int(request->body, "\"Delay\"", 0) / 1000;
 		if (action->outlet < 0 || action->outlet > 3 ||
 		    mock_int(request->body, "\"Action\"", -1) < 0)
 			mock_say(reply, 400, "syntax");
@@ -253,6 +272,12 @@ static void gude_parse(struct mock *mock, const struct mock_request *request,
 	action->outlet = -1; /* of all */
 	if (strncmp(request->path, "/statusjsn.js?", 14) != 0) {
 		mock_say(reply, 404, "not found");
+	} else if (mock_has(request->path, "cmd=5") && mock_has(request->path, "&a1=0&a2=1")) {
+		action->outlet = mock_int(request->path, "p=", 0) - 1;
+		action->kind = KIND_OFF;
+		action->timer_s = mock_int(request->path, "&s=", 0);
+		if (action->outlet < 0 || action->outlet > 3)
+			mock_say(reply, 400, "no such port");
 	} else if (mock_has(request->path, "cmd=1")) {
 		action->outlet = mock_int(request->path, "p=", 0) - 1;
 		action->kind = mock_int(request->path, "s=", -1) ? KIND_ON : KIND_OFF;
@@ -319,9 +344,9 @@ static void raritan_render(struct mock *mock, const struct mock_request *request
 			"\"isLoadShed\":false,\"isSuspended\":false}},\"id\":1}",
 			pending ? 0 : mock->relay[n], "false", pending ? "true" : "false");
 	else if (mock_has(request->body, "getMetaData"))
-		mock_say(reply, 200, "{\"jsonrpc\":\"2.0\",\"result\":{\"_ret_\":{\"isSwitchable\":true,"
+		mock_say(reply, 200, "{\"jsonrpc\":\"2.0\",\"result\":{\"_ret_\":{\"isSwitchable\":%s,"
 			"\"nameplate\":{\"serialNumber\":\"%s\",\"model\":\"PX3\"}}},\"id\":1}",
-			mock->device_id);
+			mock->misconfigured ? "false" : "true", mock->device_id);
 	else if (action->kind == KIND_OTHER)
 		mock_say(reply, 200, "{\"jsonrpc\":\"2.0\",\"result\":{\"_ret_\":{\"name\":\"dut-%d\"}},"
 			"\"id\":1}", n);
@@ -404,12 +429,15 @@ static void redfish_render(struct mock *mock, const struct mock_request *request
 		mock_say(reply, 204, "%s", "");
 	else
 		mock_say(reply, 200, "{\"Id\":\"A%d\",\"UserLabel\":\"dut-%d\",\"SerialNumber\":\"s\","
-			"\"PowerState\":\"%s\",\"PowerOffDelaySeconds\":0,\"PowerControlLocked\":false,"
-			"\"PowerRestorePolicy\":\"LastState\",\"PowerWatts\":{\"Reading\":%.1f},"
+			"\"PowerState\":\"%s\",\"PowerOffDelaySeconds\":%d,\"PowerControlLocked\":%s,"
+			"\"PowerRestorePolicy\":\"%s\",\"PowerWatts\":{\"Reading\":%.1f},"
 			"\"Actions\":{\"#Outlet.PowerControl\":{\"target\":\"%s%d/Actions/Oem-odd/x\"},"
-			"\"#ComputerSystem.Reset\":{\"target\":\"%s%d/Actions/Oem-odd/x\"}}}", n + 1, n,
-			pending ? "PoweringOff" : mock->relay[n] ? "On" : "Off", mock_watts(mock, n),
-			base, n + 1, base, n + 1);
+			"\"#ComputerSystem.Reset\":{\"target\":\"%s%d/Actions/Oem-odd/x\","
+			"\"ResetType@Redfish.AllowableValues\":[\"On\",%s\"GracefulShutdown\"]}}}", n + 1, n,
+			pending ? "PoweringOff" : mock->relay[n] ? "On" : "Off",
+			mock->misconfigured ? 5 : 0, mock->misconfigured ? "true" : "false",
+			mock->misconfigured ? "AlwaysOff" : "LastState", mock_watts(mock, n),
+			base, n + 1, base, n + 1, mock->misconfigured ? "" : "\"ForceOff\",");
 }
 
 /* ---- Home Assistant: 200 and [] whatever happens --------------------------------------------------- */

@@ -83,6 +83,7 @@ struct mock_reply {
 struct mock_action {
 	enum mock_kind kind;
 	int outlet;      /* from 0; < 0: refused by the dialect itself */
+	int timer_s;     /* after which the device is to turn on by itself; 0: none */
 };
 
 struct mock_dialect {
@@ -121,6 +122,7 @@ struct mock {
 	int late; /* outlet + 1 that a lost command will still change */
 	bool late_on;
 	unsigned nonce;
+	bool misconfigured; /* its settings are all what a campaign must not have */
 	unsigned gang;   /* relays that go with whatever is switched */
 	bool *blind;     /* set by the first off */
 	int timed_s[MOCK_OUTLETS]; /* seconds until the device itself turns on; 0: no timer */
@@ -521,6 +523,8 @@ static void mock_serve_request(struct mock *mock, int fd, const struct mock_requ
 		was_on = action.outlet >= 0 && mock->relay[action.outlet];
 		if (sets && (!struck || obeys(mock->fault)))
 			mock_set(mock, action.outlet, action.kind == KIND_ON, struck);
+		if (sets && (!struck || obeys(mock->fault)))
+			mock->timed_s[action.outlet] = action.timer_s;
 		if (action.kind == KIND_STATUS)
 			mock_status_read(mock, action.outlet);
 		if (sets && struck && mock->fault == FAULT_LATE) {
@@ -544,6 +548,19 @@ static void mock_serve_request(struct mock *mock, int fd, const struct mock_requ
 		mock_set(mock, mock->late - 1, mock->late_on, false);
 		mock->late = 0;
 	}
+}
+
+/* As if the time of each device-side timer had come. */
+__attribute__((unused))
+static void mock_fire_timers(struct mock *mock)
+{
+	pthread_mutex_lock(&mock->lock);
+	for (int i = 0; i < MOCK_OUTLETS; i++)
+		if (mock->timed_s[i]) {
+			mock->timed_s[i] = 0;
+			mock->relay[i] = mock->target[i] = true;
+		}
+	pthread_mutex_unlock(&mock->lock);
 }
 
 struct mock_connection {

@@ -164,6 +164,89 @@ static void pending_is_not_off(void **state)
 	}
 }
 
+/* The device's own timer: asked for the right time in its own unit, it restores alone. */
+static void device_side_restore(void **state)
+{
+	static const char *const timed[] = { "shelly-gen2", "shelly-gen1", "tasmota", "netio-json", "gude" };
+	size_t found = 0;
+
+	(void)state;
+	for (size_t i = 0; i < PROFILES; i++) {
+		struct pp_pdu_status status;
+		struct pp_pdu_times times;
+		struct pp_error err = { 0 };
+		struct pp_pdu *pdu;
+		struct rig rig;
+		bool wanted = false;
+
+		for (size_t t = 0; t < sizeof(timed) / sizeof(timed[0]); t++)
+			wanted = wanted || strcmp(timed[t], profiles[i].name) == 0;
+		start(&rig, i);
+		rig.config.device_restore_ms = 29500;
+		pdu = pp_pdu_open(&rig.config, &err);
+		assert_int_equal(pp_pdu_has_device_restore(pdu), wanted);
+		if (pp_pdu_off(pdu, &times, &err) != 0)
+			fail_msg("%s: %s\n%s", profiles[i].name, err.text, rig.records.data);
+		assert_int_equal(times.device_restore, wanted);
+		if (wanted && rig.mock.timed_s[profiles[i].relay] != 30 &&
+		    rig.mock.timed_s[profiles[i].relay] != 29) /* in s, or finer and cut by the mock */
+			fail_msg("%s: %d s", profiles[i].name, rig.mock.timed_s[profiles[i].relay]);
+		mock_fire_timers(&rig.mock);
+		assert_int_equal(rig.mock.relay[profiles[i].relay], wanted);
+		if (wanted) /* and it is seen */
+			assert_true(pp_pdu_status(pdu, &status, &err) == 0 && status.state == PP_PDU_ON);
+		assert_int_equal(pp_pdu_on(pdu, &times, &err), 0);
+		assert_int_equal(rig.mock.timed_s[profiles[i].relay], 0);
+		found += wanted;
+		pp_pdu_close(pdu);
+		rig_stop(&rig);
+	}
+	assert_int_equal(found, sizeof(timed) / sizeof(timed[0]));
+}
+
+static int complaints;
+
+static void count(void *arg, const char *text)
+{
+	(void)arg;
+	(void)text;
+	complaints++;
+}
+
+/* Each [check] passes on a device that is set up, and complains of one that is not. */
+static void checks_of_settings(void **state)
+{
+	static const struct {
+		const char *name;
+		int checks;
+	} rows[] = {
+		{ "shelly-gen2", 2 }, { "shelly-gen1", 2 }, { "tasmota", 2 }, { "dli-rest", 2 },
+		{ "raritan-jsonrpc", 1 }, { "redfish-outlet", 3 }, { "redfish-system", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < PROFILES; i++) {
+		struct pp_error err = { 0 };
+		struct pp_pdu *pdu;
+		struct rig rig;
+		int wanted = 0;
+
+		for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
+			if (strcmp(rows[r].name, profiles[i].name) == 0)
+				wanted = rows[r].checks;
+		start(&rig, i);
+		pdu = pp_pdu_open(&rig.config, &err);
+		complaints = 0;
+		if (pp_pdu_preflight(pdu, count, NULL, &err) != 0)
+			fail_msg("%s complains of a good device: %s", profiles[i].name, err.text);
+		rig.mock.misconfigured = true;
+		if (pp_pdu_preflight(pdu, count, NULL, &err) != wanted || complaints != wanted)
+			fail_msg("%s: %d complaints, not %d", profiles[i].name, complaints, wanted);
+		pp_pdu_close(pdu);
+		rig_stop(&rig);
+	}
+}
+
 static void assumed_state_proves_nothing(void **state)
 {
 	struct pp_pdu_times times;
@@ -226,6 +309,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(wrong_password_switches_nothing),
 		cmocka_unit_test(no_refusal_is_an_off),
 		cmocka_unit_test(pending_is_not_off),
+		cmocka_unit_test(device_side_restore),
+		cmocka_unit_test(checks_of_settings),
 		cmocka_unit_test(assumed_state_proves_nothing),
 		cmocka_unit_test(one_relay_tasmota),
 		cmocka_unit_test(pdudaemon_never_proves),
