@@ -57,7 +57,7 @@ PROGRAMS += $(if $(wildcard src/lab/nbdkit_plugin.c),$(BIN)/plugpull-drive.so)
 PROGRAMS += $(if $(wildcard src/cli/lab_drive.c),$(BIN)/plugpull-lab-drive)
 
 .DELETE_ON_ERROR:
-.PHONY: all check demo bench fuzz clean dist install uninstall tests asan-tests deps
+.PHONY: all check demo bench fuzz torture clean dist install uninstall tests asan-tests deps
 
 all: deps-or-say $(PROGRAMS)
 
@@ -145,6 +145,10 @@ fuzz:
 
 bench: all tests
 	$(Q)scripts/bench
+
+# What is too long for check: simulated cuts by the hundred thousand, and the mutations.
+torture:
+	+$(Q)scripts/torture
 
 # ---- install ------------------------------------------------------------------------------
 install: all
