@@ -521,6 +521,53 @@ static void small_render(struct mock *mock, const struct mock_request *request,
 		mock_say(reply, 200, "%s", action->kind != KIND_STATUS ? "" : on ? "1\n" : "0\n");
 }
 
+/* ---- PiKVM, Devantech ETH008, tinycontrol tcPDU ----------------------------------------------------- */
+
+static void other_parse(struct mock *mock, const struct mock_request *request,
+	struct mock_action *action, struct mock_reply *reply)
+{
+	const char *path = request->path;
+
+	(void)mock;
+	action->outlet = mock_int(path, "?DOI", mock_int(path, "?DOA", mock_int(path, "?out", 1))) - 1;
+	if (strncmp(path, "/api/atx/power?", 15) == 0 && strcmp(request->method, "POST") == 0)
+		action->kind = mock_has(path, "action=off_hard") ? KIND_OFF : KIND_ON;
+	else if (strncmp(path, "/io.cgi?DO", 10) == 0 && action->outlet >= 0)
+		action->kind = path[10] == 'A' ? KIND_ON : KIND_OFF;
+	else if (strncmp(path, "/api/v1/save/?out", 17) == 0 && action->outlet >= 0)
+		action->kind = mock_has(path, "=1") ? KIND_ON : KIND_OFF;
+	else if (strcmp(path, "/api/atx") == 0)
+		action->kind = KIND_STATUS;
+	else if (strcmp(path, "/io.cgi?relay") == 0 || strcmp(path, "/api/v1/read/status/?outValues") == 0) {
+		action->kind = KIND_STATUS;
+		action->outlet = -1; /* of all */
+	} else {
+		mock_say(reply, 404, "not found");
+	}
+}
+
+static void other_render(struct mock *mock, const struct mock_request *request,
+	const struct mock_action *action, bool was_on, bool refuse, struct mock_reply *reply)
+{
+	bool *on = mock->relay;
+
+	(void)was_on;
+	if (refuse && action->kind != KIND_STATUS)
+		mock_say(reply, 403, "{\"ok\":false}");
+	else if (strcmp(request->path, "/api/atx") == 0)
+		mock_say(reply, 200, "{\"ok\":true,\"result\":{\"busy\":%s,\"enabled\":true,"
+			"\"leds\":{\"hdd\":false,\"power\":%s}}}", mock->countdown[0] &&
+			mock->fault == FAULT_PENDING ? "true" : "false", on[0] ? "true" : "false");
+	else if (strncmp(request->path, "/api/atx", 8) == 0)
+		mock_say(reply, 200, "{\"ok\":true,\"result\":{}}");
+	else if (strncmp(request->path, "/io.cgi", 7) == 0)
+		mock_say(reply, 200, "Success! %d%d%d%d%d%d%d%d", on[0], on[1], on[2], on[3], on[4], on[5],
+			on[6], on[7]);
+	else
+		mock_say(reply, 200, "{\"out1\":%d,\"out2\":%d,\"out3\":%d,\"out4\":%d}", on[0], on[1],
+			on[2], on[3]);
+}
+
 static const struct mock_dialect mock_dialects[] = {
 	{ "shelly-gen2", shelly2_parse, shelly2_render, MOCK_AUTH_SHA256 },
 	{ "shelly-gen1", shelly1_parse, shelly1_render, MOCK_AUTH_BASIC },
@@ -535,5 +582,8 @@ static const struct mock_dialect mock_dialects[] = {
 	{ "home-assistant", ha_parse, ha_render, MOCK_AUTH_BEARER },
 	{ "esphome", small_parse, small_render, MOCK_AUTH_MD5 },
 	{ "mystrom", small_parse, small_render, MOCK_AUTH_NONE },
+	{ "pikvm", other_parse, other_render, MOCK_AUTH_BASIC },
+	{ "devantech-eth008", other_parse, other_render, MOCK_AUTH_BASIC },
+	{ "tinycontrol", other_parse, other_render, MOCK_AUTH_BASIC },
 	{ "generic-rest", small_parse, small_render, MOCK_AUTH_NONE },
 };

@@ -122,6 +122,9 @@ struct mock {
 	int late; /* outlet + 1 that a lost command will still change */
 	bool late_on;
 	unsigned nonce;
+	int instead;        /* of status 200 and 204 for what it obeys: this one; 0: no */
+	int redirect;       /* 302 */
+	int first_set_after_reads; /* status reads before the first set */
 	bool misconfigured; /* its settings are all what a campaign must not have */
 	unsigned gang;   /* relays that go with whatever is switched */
 	bool *blind;     /* set by the first off */
@@ -317,6 +320,8 @@ static void mock_status_read(struct mock *mock, int outlet)
 
 static void mock_set(struct mock *mock, int outlet, bool on, bool struck)
 {
+	if (!mock->sets[0] && !mock->sets[1])
+		mock->first_set_after_reads = mock->status_reads;
 	mock->sets[on]++;
 	if (struck && (mock->fault == FAULT_UNCHANGED || mock->fault == FAULT_ERROR_IN_BODY))
 		return;
@@ -442,7 +447,7 @@ static void mock_spoil(struct mock *mock, int fd, struct mock_reply *reply)
 		mock_send(fd, "SSH-2.0-dropbear\r\n", 18);
 		return;
 	case FAULT_REDIRECT:
-		mock_say(reply, 302, "{\"output\":false}");
+		mock_say(reply, mock->redirect ? mock->redirect : 302, "{\"output\":false}");
 		snprintf(reply->headers, sizeof(reply->headers), "Location: /elsewhere\r\n");
 		break;
 	case FAULT_500:
@@ -534,6 +539,8 @@ static void mock_serve_request(struct mock *mock, int fd, const struct mock_requ
 		mock->dialect->render(mock, request, &action, was_on,
 			struck && mock->fault == FAULT_ERROR_IN_BODY, &reply);
 	}
+	if (mock->instead && sets)
+		reply.status = mock->instead;
 	if (!struck) {
 		mock_answer(fd, &reply, 0);
 	} else if (mock->fault == FAULT_HANG_AFTER || mock->fault == FAULT_HANG_BEFORE ||

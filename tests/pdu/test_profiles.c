@@ -27,6 +27,9 @@ static const struct {
 	{ "home-assistant", "switch.dut_2", 1, false, true, true },
 	{ "esphome", "dut", 0, false, false, false },
 	{ "mystrom", "1", 0, true, false, false },
+	{ "pikvm", "1", 0, false, false, true },
+	{ "devantech-eth008", "2", 1, false, false, false },
+	{ "tinycontrol", "2", 1, false, false, false },
 	{ "generic-rest", "1", 0, false, false, false },
 };
 
