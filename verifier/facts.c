@@ -35,6 +35,7 @@ static const struct field cut_fields[] = {
 	F_I64(pp_cut_facts, t_off_read_ns), F_I64(pp_cut_facts, t_on_sent_ns),
 	F_I64(pp_cut_facts, t_on_read_ns), F_I64(pp_cut_facts, hold_up_ns),
 	F_I64(pp_cut_facts, off_ns), F_BOOL(pp_cut_facts, off_verified),
+	F_BOOL(pp_cut_facts, by_hand),
 	F_TEXT(pp_cut_facts, off_outcome), F_BOOL(pp_cut_facts, watts_known),
 	F_BOOL(pp_cut_facts, watts_zero), F_BOOL(pp_cut_facts, battery),
 	F_U32(pp_cut_facts, power_cycles), F_TEXT(pp_cut_facts, void_reason),

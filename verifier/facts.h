@@ -41,6 +41,7 @@ struct pp_cut_facts {
 	int64_t hold_up_ns;
 	int64_t off_ns;                 /* how long the outlet was off, at least */
 	bool off_verified;              /* every outlet that feeds the machine was read back off */
+	bool by_hand;                   /* a person pulled the plug: M5.5 */
 	char off_outcome[40];           /* what the power switch came to: "verified", "refused", ... */
 	bool watts_known, watts_zero;   /* M7.5: 0 W in >= 3 fresh samples, off >= 10 s, read before on */
 	bool battery;                   /* plan: the machine may have a battery or another supply */

@@ -255,7 +255,9 @@ static void judge_counters(const struct pp_case *c, struct pp_counter_history *h
 	struct pp_judgement *j)
 {
 	/* Only a cut that the machine's side does not deny is one that the drive can have counted. */
-	if (!j->proof.proven || !j->proof.booted || c->run.aftermath == PP_AFTER_DEVICE_GONE)
+	if (!j->proof.proven || !j->proof.booted)
+		return;
+	if (c->run.aftermath == PP_AFTER_DEVICE_GONE && !c->cut.by_hand)
 		return;
 	j->counters = pp_cut_counters(history, &c->before, &c->after, j->counters_reason);
 	if (j->counters == PP_COUNTERS_AGAINST)
@@ -265,6 +267,12 @@ static void judge_counters(const struct pp_case *c, struct pp_counter_history *h
 		j->counters = PP_COUNTERS_AGAINST;
 		pp_text_copy(j->counters_reason, sizeof(j->counters_reason),
 			"no proof that a cut of DC reached this drive");
+	}
+	/* M5.5: a person's word alone proves nothing. */
+	if (c->cut.by_hand && j->counters == PP_COUNTERS_NONE) {
+		j->counters = PP_COUNTERS_AGAINST;
+		pp_text_copy(j->counters_reason, sizeof(j->counters_reason),
+			"cut by hand, and no counter of the drive says so");
 	}
 }
 

@@ -253,7 +253,8 @@ static int save_facts(struct pp_campaign *c, struct pp_error *err)
 	pp_text_copy(f->agent_commit, sizeof(f->agent_commit), h->commit);
 	pp_text_copy(f->agent_sha256, sizeof(f->agent_sha256), h->sha256);
 	pp_text_copy(f->kernel, sizeof(f->kernel), h->kernel);
-	pp_text_copy(f->power_switch, sizeof(f->power_switch), pp_pdu_profile_name(c->pdu));
+	pp_text_copy(f->power_switch, sizeof(f->power_switch),
+		c->pdu ? pp_pdu_profile_name(c->pdu) : c->plan.pdu_profile);
 	for (i = 0; i < c->plan.outlets; i++) {
 		size_t used = strlen(f->outlets);
 

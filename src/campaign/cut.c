@@ -254,7 +254,8 @@ static void note_off(struct pp_campaign *c, const struct pp_pdu_times *times)
 	c->cut.t_off_sent_ns = times->t_sent_ns;
 	c->cut.t_off_answered_ns = times->t_answered_ns;
 	c->cut.t_off_read_ns = times->t_read_ns;
-	c->cut.off_verified = times->outcome == PP_PDU_VERIFIED;
+	c->cut.by_hand = pp_by_hand(&c->plan);
+	c->cut.off_verified = times->outcome == PP_PDU_VERIFIED && !c->cut.by_hand;
 	pp_text_copy(c->cut.off_outcome, sizeof(c->cut.off_outcome),
 		pp_pdu_outcome_name(times->outcome));
 	if (c->cut.t_off_sent_ns)
@@ -400,7 +401,7 @@ static int run_until_off(struct pp_campaign *c, struct pp_error *err)
 		if (c->stand[i].now && prepare_run(c, &c->stand[i], err) != 0)
 			return -1;
 	/* Waiting for the switch's own limits comes before the writing, not after. */
-	if (pp_machine_sleep(&c->machine, pp_pdu_off_allowed_in_ms(c->pdu), err) != 0)
+	if (pp_machine_sleep(&c->machine, pp_power_allowed_in_ms(c), err) != 0)
 		return -1;
 	c->cut.t_run_ns = pp_clock_mono_ns();
 	if (pp_cut_save(c, "writing", err) != 0)

@@ -81,7 +81,13 @@ struct pp_campaign {
 void pp_say(struct pp_campaign *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void pp_show(struct pp_campaign *c, const char *state);
 
+/* by_hand.c: the same as pp_power_off and pp_power_on where a person is the switch. */
+bool pp_by_hand(const struct pp_plan *plan);
+int pp_by_hand_off(struct pp_campaign *c, struct pp_pdu_times *times, struct pp_error *err);
+int pp_by_hand_on(struct pp_campaign *c, struct pp_pdu_times *times, struct pp_error *err);
+
 /* power.c */
+int64_t pp_power_allowed_in_ms(struct pp_campaign *c);
 int pp_power_open(struct pp_campaign *c, struct pp_error *err);
 void pp_power_close(struct pp_campaign *c, struct pp_campaign_result *result);
 /* Cuts, believing only the read-back; on failure times->outcome says what happened. */

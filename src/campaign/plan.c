@@ -726,8 +726,11 @@ int pp_plan_check(const struct pp_plan *plan, struct pp_error *err)
 	if (!plan->key_file[0])
 		return pp_fail(err, PP_ERR_USAGE, "the plan has no [machine] key = FILE; make one with "
 			"'plugpull key FILE' and give it to the agent too");
+	if (strcmp(plan->pdu_profile, PP_BY_HAND) == 0)
+		return 0;
 	if (!plan->pdu_profile[0] || plan->outlets == 0)
 		return pp_fail(err, PP_ERR_USAGE, "the plan has no [pdu] with profile and outlets: without "
-			"a power switch that can be read back no cut is proven");
+			"a power switch that can be read back no cut is proven (profile = by-hand asks a person, "
+			"and needs a drive that counts its power cycles)");
 	return 0;
 }

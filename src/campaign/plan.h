@@ -28,6 +28,7 @@
 #define PP_PLAN_METHODS_MAX 64
 #define PP_PLAN_LAB_MAX     64
 #define PP_PLAN_OUTLETS_MAX 8
+#define PP_BY_HAND          "by-hand" /* profile: a person pulls the plug (M5.5) */
 
 struct pp_plan_drive {
 	char name[64];                  /* of its section */

@@ -65,11 +65,21 @@ static void complain(void *arg, const char *complaint)
 	pp_say(arg, "power switch: %s", complaint);
 }
 
+int64_t pp_power_allowed_in_ms(struct pp_campaign *c)
+{
+	return c->pdu ? pp_pdu_off_allowed_in_ms(c->pdu) : 0;
+}
+
 int pp_power_open(struct pp_campaign *c, struct pp_error *err)
 {
 	struct pp_pdu_identity identity;
 	struct pp_pdu_status status;
 
+	if (pp_by_hand(&c->plan)) {
+		pp_text_copy(c->cut.cut_kind, sizeof(c->cut.cut_kind), pp_pdu_cuts_name(PP_PDU_CUTS_MAINS));
+		pp_say(c, "no power switch: you will be asked to pull the plug");
+		return 0;
+	}
 	fill_config(c);
 	c->pdu = pp_pdu_open(&c->pdu_config, err);
 	if (!c->pdu)
@@ -113,6 +123,10 @@ void pp_power_close(struct pp_campaign *c, struct pp_campaign_result *result)
 	snprintf(result->outlet, sizeof(result->outlet), "outlet %.64s%s of %.64s", c->plan.outlet[0],
 		c->plan.outlets > 1 ? " (and its siblings)" : "",
 		c->plan.pdu_url[0] ? c->plan.pdu_url : c->plan.pdu_profile);
+	if (pp_by_hand(&c->plan)) {
+		pp_text_copy(result->outlet, sizeof(result->outlet), "the machine's plug");
+		pp_text_copy(result->outlet_state, sizeof(result->outlet_state), "in your hands");
+	}
 	if (c->guard && pp_guard_stop(c->guard, &why) != 0)
 		pp_say(c, "guard: %s", why.text);
 	c->guard = NULL;
@@ -131,6 +145,8 @@ int pp_power_off(struct pp_campaign *c, struct pp_pdu_times *times, struct pp_er
 {
 	int64_t deadline = pp_clock_mono_ns() + c->plan.off_ms * PP_NS_PER_MS + GUARD_SLACK_NS;
 
+	if (pp_by_hand(&c->plan))
+		return pp_by_hand_off(c, times, err);
 	memset(times, 0, sizeof(*times));
 	times->outcome = PP_PDU_REFUSED;
 	if (pp_guard_arm(c->guard, deadline, err) != 0)
@@ -144,6 +160,8 @@ int pp_power_on(struct pp_campaign *c, struct pp_pdu_times *times, struct pp_err
 	struct pp_error why;
 	int tries = 0;
 
+	if (pp_by_hand(&c->plan))
+		return pp_by_hand_on(c, times, err);
 	/* Nothing is worth more now than power: a few tries here, and the guard never gives up. */
 	while (pp_pdu_on(c->pdu, times, err) != 0) {
 		pp_say(c, "cannot turn the outlet on: %s", err->text);
@@ -164,7 +182,9 @@ int pp_power_hold(struct pp_campaign *c, struct pp_pdu_watts *watts, struct pp_e
 
 	memset(watts, 0, sizeof(*watts));
 	/* The listener has a thread of its own, so nothing the machine still says is missed. */
-	if (pp_pdu_watch_off(c->pdu, until, watts, &why) != 0)
+	if (!c->pdu)
+		watts->stayed_off = true; /* nobody can read it; M5.5 asks the drive */
+	else if (pp_pdu_watch_off(c->pdu, until, watts, &why) != 0)
 		pp_say(c, "cannot watch the outlet: %s", why.text);
 	while (pp_clock_mono_ns() < until) {
 		int rc = pp_machine_pump(&c->machine, until, err);
@@ -181,7 +201,7 @@ static int cycle_once(struct pp_campaign *c, int64_t *t_on_ns, struct pp_error *
 	struct pp_pdu_times times;
 	struct pp_pdu_watts watts;
 
-	if (pp_machine_sleep(&c->machine, pp_pdu_off_allowed_in_ms(c->pdu), err) != 0)
+	if (pp_machine_sleep(&c->machine, pp_power_allowed_in_ms(c), err) != 0)
 		return -1;
 	if (pp_power_off(c, &times, err) == 0)
 		pp_power_hold(c, &watts, err);
@@ -268,7 +288,7 @@ static int await_shut_down(struct pp_campaign *c, struct pp_error *err)
 	}
 	settled = pp_clock_mono_ns() + c->plan.poweroff_settle_s * PP_NS_PER_S;
 	while (pp_clock_mono_ns() < settled) {
-		if (pp_pdu_has_watts(c->pdu) && pp_pdu_status(c->pdu, &status, err) == 0 &&
+		if (c->pdu && pp_pdu_has_watts(c->pdu) && pp_pdu_status(c->pdu, &status, err) == 0 &&
 			status.has_watts && status.watts_fresh && status.watts < 1.0)
 			break;
 		if (pp_machine_sleep(&c->machine, 250, err) != 0)

@@ -10,6 +10,7 @@ Guards M1.1, M1.5, M2.3, M2.8, M4.7, M5.1 to M5.3, M5.6, M6.1 to M6.5, M7, M8.2,
 """
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from fake_rig import Rig, check, run_all  # noqa: E402
@@ -193,6 +194,26 @@ def base_not_whole():
         check("nothing was cut", not rig.cuts())
 
 
+def by_hand():
+    """M5.5: a person pulls the plug; the drive's own counters prove it, or nothing does."""
+    for flags, outcome, reason in ([], "clean", ""), (["no-counters"], "void", "cut by hand, and no "
+                                                      "counter of the drive says so"):
+        with Rig(HONEST, flags, pdu={"profile": "by-hand", "off_s": 1}) as rig:
+            c = rig.start("--cuts", "1")
+            done = 0
+            while c.process.poll() is None:
+                asked = [line for line in list(c.lines) if "NOW: " in line]
+                for line in asked[done:]:
+                    rig.write("power", "on\n" if "plug the machine in" in line else "off\n")
+                done = len(asked)
+                time.sleep(0.02)
+            c.wait()
+            got = [(t["outcome"], t["reason"]) for t in rig.trials()]
+            check(f"{got}\n{c.err}", got == [(outcome, reason)])
+            check("asked for the set-up's cycle and for the cut", done == 4)
+            check("same", rig.check_same_judgement() == 2)
+
+
 def late():
     """M2.8: what is damaged or gone before the next run belongs to the trial before it."""
     with Rig(HONEST, ["late-damaged=1"]) as rig:
@@ -259,7 +280,7 @@ TESTS = [("M7, M8.3 an honest drive is SAFE", honest_is_safe),
 TESTS += [(row[0], lambda row=row: one_cut(row)) for row in ONE_CUT]
 TESTS += [(f.__doc__.split(":")[0] + " " + f.__name__, f) for f in (
     lost_classes, void_blocks_safe, orderly_shutdown, no_boot, scan_drops, three_voids, two_drives,
-    base_not_whole, late, policy, confirm_boot)]
+    base_not_whole, by_hand, late, policy, confirm_boot)]
 
 if __name__ == "__main__":
     run_all(TESTS, workers=10)
