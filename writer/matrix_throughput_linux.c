@@ -3,7 +3,7 @@
  * Moving a lot of data. Every 4 KiB that is written differ from all others, so that nothing can be
  * saved by noticing what is equal; they are made while the drive works on others, by a stamp into
  * prepared noise, since a pause to make them would give the drive time to empty its cache. The last
- * sync is part of the time. What is read must come from the disk: direct, or after the file was
+ * sync is part of the time, and writes into RAM are synced at each end of the file. What is read must come from the disk: direct, or after the file was
  * proven to have left the page cache (mincore(2)), each block once.
  */
 #include <errno.h>
@@ -145,7 +145,7 @@ static int flow(struct flow *f, const struct flow_test *t, int fd, struct pp_mat
 	uint64_t blocks = f->bytes / bytes, op = 0;
 	int64_t start = pp_clock_mono_ns(), now = start, before, code;
 	int64_t end = start + (int64_t)(f->b->config->seconds * 1e9);
-	bool once = t->reads && !t->direct;
+	bool once = t->reads && !t->direct, syncs_rounds = !t->reads && !t->direct;
 	uint8_t *into = f->pool;
 
 	pp_histogram_init(f->latency);
@@ -161,6 +161,9 @@ static int flow(struct flow *f, const struct flow_test *t, int fd, struct pp_mat
 		now = pp_clock_mono_ns();
 		pp_histogram_add(f->latency, now - before);
 		op++;
+		/* What is overwritten in RAM before it was synced never reaches the disk. */
+		if (syncs_rounds && op % blocks == 0 && fsync(fd) != 0)
+			return matrix_op_fail(e, "fsync", errno);
 	} while (now < end && !matrix_stopped(f->b) && !(once && op == blocks));
 	if (!t->reads && fsync(fd) != 0)
 		return matrix_op_fail(e, "fsync", errno);

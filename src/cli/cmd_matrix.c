@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +12,15 @@
 #include <sys/stat.h>
 
 #include "cmd_matrix.h"
+#include "matrix_show.h"
 #include "src/core/drive.h"
+#include "src/core/text.h"
 #include "version.h"
 #include "writer/matrix.h"
 
 #define DEFAULT_NAME    "plugpull-matrix.tmp"
 #define WARM_UP_SECONDS 0.2
+#define METHODS_MAX     64
 #define DEFAULT_PG_NAME "./pg_test_fsync.out"
 
 enum format { FORMAT_TABLE, FORMAT_PG, FORMAT_JSON };
@@ -26,8 +28,12 @@ enum format { FORMAT_TABLE, FORMAT_PG, FORMAT_JSON };
 struct options {
 	const char *target;
 	const char *destroy;
-	const char *only[PP_MATRIX_ROWS_MAX];
+	const char *only[METHODS_MAX];
 	size_t only_count;
+	struct pp_matrix_axes axes;
+	bool axes_given, throughput, no_methods, settle, wide;
+	uint64_t size_bytes;
+	unsigned compressible;
 	unsigned seconds;
 	enum format format;
 };
@@ -40,13 +46,6 @@ static void on_signal(int number)
 	stop = 1;
 }
 
-/* Nobody reads any more: measuring on would only wear the drive. */
-static void flush_or_stop(void)
-{
-	if (fflush(stdout) != 0)
-		stop = 1;
-}
-
 static const struct {
 	struct option option;
 	const char *argument, *help;
@@ -54,12 +53,25 @@ static const struct {
 	{ { "filename", required_argument, NULL, 'f' }, "FILE",
 		"test file, which must not exist; the same as TARGET" },
 	{ { "secs-per-test", required_argument, NULL, 's' }, "N", "seconds per test (default 5)" },
+	{ { "duration", required_argument, NULL, 'D' }, "N|auto",
+		"the same; auto ends a test once its median is stable (30 s at most)" },
 	{ { "only", required_argument, NULL, 'o' }, "METHOD", "this method alone; may be repeated" },
+	{ { "workload", required_argument, NULL, 'w' }, "LIST",
+		"of overwrite, fallocated, append, create; or all (default: overwrite)" },
+	{ { "block", required_argument, NULL, 'b' }, "LIST", "bytes a write, as 512,4k,64k (default 8k)" },
+	{ { "threads", required_argument, NULL, 't' }, "LIST",
+		"that sync at the same time, as 1,4,16 (default 1)" },
+	{ { "throughput", no_argument, NULL, 'T' }, NULL, "MB/s too: sequential, random, write, read" },
+	{ { "no-methods", no_argument, NULL, 'N' }, NULL, "without the methods: throughput alone" },
+	{ { "size", required_argument, NULL, 'S' }, "BYTES", "throughput's file, as 4G (default 256M)" },
+	{ { "compressible", required_argument, NULL, 'c' }, "PERCENT", "of its data (default 0)" },
+	{ { "wide", no_argument, NULL, 'W' }, NULL, "more columns: FUA, writes, percentiles, variation" },
 	{ { "json", no_argument, NULL, 'j' }, NULL, "one JSON object" },
 	{ { "format", required_argument, NULL, 'F' }, "table|pg|json",
 		"pg: the tests and the layout of pg_test_fsync" },
 	{ { "destroy", required_argument, NULL, 'd' }, "SERIAL",
-		"TARGET is the raw device with this serial: its first 16 MB are lost" },
+		"TARGET is the raw device with this serial: its first 16 MB (with\n"
+		"                               --throughput: SIZE) are lost" },
 	{ { "version", no_argument, NULL, 'V' }, NULL, "print the version, exit" },
 	{ { "help", no_argument, NULL, '?' }, NULL, "print this, exit" },
 };
@@ -128,9 +140,107 @@ static int take_only(const char *name, struct options *o)
 {
 	if (!pp_method_find(name))
 		return usage_error("there is no method", name);
-	if (o->only_count == PP_MATRIX_ROWS_MAX)
+	if (o->only_count == METHODS_MAX)
 		return usage_error("too many methods at", name);
 	o->only[o->only_count++] = name;
+	return 0;
+}
+
+/* A number with k, M or G behind it; 0 if it is none. */
+static uint64_t size_of(const char *text)
+{
+	static const struct { char letter; int shift; } suffixes[] = {
+		{ '\0', 0 }, { 'k', 10 }, { 'K', 10 }, { 'M', 20 }, { 'G', 30 },
+	};
+	char *end;
+	unsigned long long value;
+	size_t i;
+
+	if (*text < '0' || *text > '9')
+		return 0;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	for (i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (*end == suffixes[i].letter && (!*end || !end[1]) && !errno &&
+			value <= UINT64_MAX >> 32)
+			return value << suffixes[i].shift;
+	return 0;
+}
+
+/* A list's items, split at commas; text is changed. */
+static int each(char *text, struct options *o, int (*take)(const char *item, struct options *o))
+{
+	char *at = text, *item;
+
+	o->axes_given = true;
+	while ((item = strsep(&at, ",")))
+		if (take(item, o) != 0)
+			return 2;
+	return 0;
+}
+
+static int take_block(const char *item, struct options *o)
+{
+	uint64_t bytes = size_of(item);
+
+	if (bytes == 0 || bytes > UINT32_MAX || o->axes.blocks == PP_MATRIX_AXIS_MAX)
+		return usage_error("block is no size, or one too many:", item);
+	o->axes.block_bytes[o->axes.blocks++] = (uint32_t)bytes;
+	return 0;
+}
+
+static int take_threads(const char *item, struct options *o)
+{
+	uint64_t threads = size_of(item);
+
+	if (threads == 0 || threads > PP_MATRIX_THREADS_MAX ||
+		o->axes.thread_counts == PP_MATRIX_AXIS_MAX)
+		return usage_error("threads must be 1 to 64, and not too many of them:", item);
+	o->axes.threads[o->axes.thread_counts++] = (uint32_t)threads;
+	return 0;
+}
+
+static int take_workload(const char *item, struct options *o)
+{
+	static const enum pp_workload all[] = { PP_OVERWRITE, PP_FALLOCATED, PP_APPEND, PP_CREATE };
+	bool every = strcmp(item, "all") == 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (!every && strcmp(item, pp_workload_name(all[i])) != 0)
+			continue;
+		if (o->axes.workloads == PP_MATRIX_AXIS_MAX)
+			return usage_error("one too many:", item);
+		o->axes.workload[o->axes.workloads++] = all[i];
+		if (!every)
+			return 0;
+	}
+	return every ? 0 : usage_error("the matrix has no workload", item);
+}
+
+static int take_duration(const char *text, struct options *o)
+{
+	o->settle = strcmp(text, "auto") == 0;
+	if (!o->settle)
+		return take_seconds(text, &o->seconds);
+	o->seconds = PP_MATRIX_AUTO_SECONDS_MAX;
+	return 0;
+}
+
+static int take_size(const char *text, struct options *o)
+{
+	o->size_bytes = size_of(text);
+	return o->size_bytes ? 0 : usage_error("no size such as 256M:", text);
+}
+
+static int take_compressible(const char *text, struct options *o)
+{
+	char *end;
+	long percent = strtol(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || percent > 100)
+		return usage_error("compressible must be 0 to 100 per cent, not", text);
+	o->compressible = (unsigned)percent;
 	return 0;
 }
 
@@ -151,6 +261,27 @@ static int take_option(int c, struct options *o, char **argv)
 		return take_seconds(optarg, &o->seconds);
 	case 'o':
 		return take_only(optarg, o);
+	case 'D':
+		return take_duration(optarg, o);
+	case 'w':
+		return each(optarg, o, take_workload);
+	case 'b':
+		return each(optarg, o, take_block);
+	case 't':
+		return each(optarg, o, take_threads);
+	case 'T':
+		o->throughput = true;
+		return 0;
+	case 'N':
+		o->no_methods = o->throughput = true;
+		return 0;
+	case 'S':
+		return take_size(optarg, o);
+	case 'c':
+		return take_compressible(optarg, o);
+	case 'W':
+		o->wide = true;
+		return 0;
 	case 'j':
 		o->format = FORMAT_JSON;
 		return 0;
@@ -198,202 +329,12 @@ static int parse(int argc, char **argv, struct options *o)
 	for (; optind < argc; optind++)
 		if (take_target(argv[optind], o) != 0)
 			return 2;
-	if (o->only_count && o->format == FORMAT_PG)
-		return usage_error("pg's tests are all or none: no place for", "--only");
+	if ((o->only_count || o->axes_given || o->throughput || o->settle || o->wide) &&
+		o->format == FORMAT_PG)
+		return usage_error("pg's tests are all or none: no place for", o->only_count ? "--only"
+			: o->axes_given ? "--workload, --block or --threads" : o->throughput ? "--throughput"
+			: o->wide ? "--wide" : "--duration auto");
 	return 0;
-}
-
-/* ---- pg_test_fsync's layout ------------------------------------------------------------------ */
-
-static const struct {
-	const char *section, *heading;
-} pg_headings[] = {
-	{ "one", "\nCompare file sync methods using one 8kB write:\n"
-		"(in wal_sync_method preference order, except fdatasync is Linux's default)\n" },
-	{ "two", "\nCompare file sync methods using two 8kB writes:\n"
-		"(in wal_sync_method preference order, except fdatasync is Linux's default)\n" },
-	{ "sizes", "\nCompare open_sync with different write sizes:\n"
-		"(This is designed to compare the cost of writing 16kB in different write\n"
-		"open_sync sizes.)\n" },
-	{ "reopen", "\nTest if fsync on non-write file descriptor is honored:\n"
-		"(If the times are similar, fsync() can sync data written on a different\n"
-		"descriptor.)\n" },
-	{ "none", "\nNon-sync'ed 8kB writes:\n" },
-};
-
-struct printer {
-	unsigned seconds;
-	bool header_done;
-	char section[16];
-	bool direct_refused; /* in the section that is being printed */
-};
-
-static void pg_section_end(struct printer *p)
-{
-	if (p->direct_refused)
-		printf("* This file system and its mount options do not support direct\n"
-			"  I/O, e.g. ext4 in journaled mode.\n");
-	p->direct_refused = false;
-}
-
-static void pg_began(void *ctx, const struct pp_matrix_row *row)
-{
-	struct printer *p = ctx;
-	size_t i;
-
-	if (!p->header_done)
-		printf("%u second%s per test\n"
-			"O_DIRECT supported on this platform for open_datasync and open_sync.\n",
-			p->seconds, p->seconds == 1 ? "" : "s");
-	p->header_done = true;
-	if (strcmp(p->section, row->section) != 0) {
-		pg_section_end(p);
-		snprintf(p->section, sizeof(p->section), "%s", row->section);
-		for (i = 0; i < sizeof(pg_headings) / sizeof(pg_headings[0]); i++)
-			if (strcmp(pg_headings[i].section, row->section) == 0)
-				fputs(pg_headings[i].heading, stdout);
-	}
-	printf("        %-30s", row->label);
-	flush_or_stop();
-}
-
-static void pg_done(void *ctx, const struct pp_matrix_row *row)
-{
-	struct printer *p = ctx;
-	bool direct = row->method[0] != '\0';
-
-	if (row->status == PP_MATRIX_NA) {
-		printf("%21s\n", direct ? "n/a*" : "n/a");
-		/* As there: the footnote belongs to the tables of methods. */
-		p->direct_refused |= direct && strcmp(row->section, "sizes") != 0;
-	} else {
-		printf("%13.3f ops/sec  %6.0f usecs/op\n", row->ops_per_s,
-			(double)row->elapsed_ns / 1e3 / (double)row->ops);
-	}
-	flush_or_stop();
-}
-
-/* ---- our own table --------------------------------------------------------------------------- */
-
-static void duration(double ns, char text[16])
-{
-	if (ns < 1e4)
-		snprintf(text, 16, "%.2f us", ns / 1e3);
-	else if (ns < 1e6)
-		snprintf(text, 16, "%.1f us", ns / 1e3);
-	else if (ns < 1e9)
-		snprintf(text, 16, "%.2f ms", ns / 1e6);
-	else
-		snprintf(text, 16, "%.2f s", ns / 1e9);
-}
-
-/* Not before the first row: an error is not preceded by half a table. */
-static void table_began(void *ctx, const struct pp_matrix_row *row)
-{
-	struct printer *p = ctx;
-
-	(void)row;
-	if (p->header_done)
-		return;
-	p->header_done = true;
-	printf("%-22s  %-7s  %11s  %9s  %9s  %10s\n", "method", "promise", "ops/s", "p50", "p99",
-		"flushes/op");
-	flush_or_stop();
-}
-
-static void table_done(void *ctx, const struct pp_matrix_row *row)
-{
-	char p50[16], p99[16], flushes[16] = "-";
-
-	(void)ctx;
-	if (row->status == PP_MATRIX_NA) {
-		printf("%-22s  %-7s  %11s  %s\n", row->label, "n/a", "n/a", row->reason);
-	} else {
-		duration((double)row->latency_ns_p50, p50);
-		duration((double)row->latency_ns_p99, p99);
-		if (row->counted && row->flushes_per_op >= 0)
-			snprintf(flushes, sizeof(flushes), "%.2f", row->flushes_per_op);
-		printf("%-22s  %-7s  %11.1f  %9s  %9s  %10s\n", row->label,
-			pp_promise_name(row->promise), row->ops_per_s, p50, p99, flushes);
-	}
-	flush_or_stop();
-}
-
-static void table_footer(const struct pp_matrix *matrix)
-{
-	const char *warning;
-	size_t i;
-
-	printf("\n");
-	if (matrix->disk[0])
-		printf("flushes as counted by disk %s\n", matrix->disk);
-	else
-		printf("flushes not counted: %s\n", matrix->no_disk_reason);
-	for (i = 0; i < matrix->row_count; i++) {
-		warning = pp_matrix_row_warning(&matrix->rows[i]);
-		if (warning)
-			printf("warning: %s: %s\n", matrix->rows[i].label, warning);
-	}
-	printf("Speed is no verdict: only a power cut shows whether a promise was kept.\n");
-}
-
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-static json_t *json_value(const struct pp_matrix_field *field, const void *p)
-{
-	switch (field->kind) {
-	case PP_MATRIX_TEXT:
-		return json_string(p);
-	case PP_MATRIX_U32:
-		return json_integer(*(const uint32_t *)p);
-	case PP_MATRIX_U64:
-		return json_integer(*(const int64_t *)p);
-	case PP_MATRIX_DOUBLE:
-		return json_real(*(const double *)p);
-	case PP_MATRIX_BOOL:
-		return json_boolean(*(const bool *)p);
-	case PP_MATRIX_PROMISE:
-		return json_string(pp_promise_name(*(const enum pp_promise *)p));
-	case PP_MATRIX_STATUS:
-		return json_string(pp_matrix_status_name(*(const enum pp_matrix_status *)p));
-	}
-	return NULL;
-}
-
-static json_t *json_row(const struct pp_matrix_row *row)
-{
-	json_t *object = json_object();
-	const char *warning = pp_matrix_row_warning(row);
-	size_t i;
-
-	for (i = 0; i < pp_matrix_field_count; i++)
-		json_object_set_new(object, pp_matrix_fields[i].key, json_value(&pp_matrix_fields[i],
-			(const char *)row + pp_matrix_fields[i].at));
-	json_object_set_new(object, "warning", warning ? json_string(warning) : json_null());
-	return object;
-}
-
-static int print_json(const struct options *o, const char *path, const struct pp_matrix *matrix)
-{
-	json_t *rows = json_array();
-	json_t *whole;
-	size_t i;
-	int rc;
-
-	for (i = 0; i < matrix->row_count; i++)
-		json_array_append_new(rows, json_row(&matrix->rows[i]));
-	whole = json_pack("{s:i, s:s, s:s, s:i, s:s, s:s, s:b, s:i, s:o}", "format", 1, "version",
-		PP_VERSION, "target", path, "seconds_per_test", (int)o->seconds, "disk", matrix->disk,
-		"no_disk_reason", matrix->no_disk_reason, "direct_works", (int)matrix->direct_works,
-		"logical_block_bytes", (int)matrix->logical_block_bytes, "rows", rows);
-	if (!whole) {
-		json_decref(rows);
-		return -1;
-	}
-	rc = json_dumpf(whole, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(10));
-	json_decref(whole);
-	putchar('\n');
-	return rc;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -467,14 +408,21 @@ static void catch_signals(void)
 static int run(const struct options *o, const char *path, bool raw, struct pp_matrix *matrix,
 	struct pp_error *err)
 {
-	struct printer printer = { .seconds = o->seconds };
+	struct pp_matrix_printer printer = { .seconds = o->seconds, .wide = o->wide, .stop = &stop,
+		.axes = o->axes_given };
 	struct pp_matrix_config config = {
 		.path = path,
 		.raw = raw,
 		.pg = o->format == FORMAT_PG,
 		.only = o->only_count ? o->only : NULL,
 		.only_count = o->only_count,
+		.axes = o->axes,
+		.no_methods = o->no_methods,
+		.throughput = o->throughput,
+		.throughput_bytes = o->size_bytes,
+		.compressible = o->compressible,
 		.seconds = o->seconds,
+		.settle = o->settle,
 		.warm_up_seconds = o->format == FORMAT_PG ? 0 : WARM_UP_SECONDS,
 		.stop = &stop,
 		.ctx = &printer,
@@ -482,16 +430,36 @@ static int run(const struct options *o, const char *path, bool raw, struct pp_ma
 	int rc;
 
 	if (config.pg) {
-		config.began = pg_began;
-		config.done = pg_done;
+		config.began = pp_matrix_pg_began;
+		config.done = pp_matrix_pg_done;
 	} else if (o->format == FORMAT_TABLE) {
-		config.began = table_began;
-		config.done = table_done;
+		config.began = pp_matrix_table_began;
+		config.done = pp_matrix_table_done;
 	}
 	rc = pp_matrix_run(&config, matrix, err);
 	if (rc == 0 && !matrix->stopped && config.pg)
-		pg_section_end(&printer);
+		pp_matrix_pg_end(&printer);
 	return rc;
+}
+
+/* What is printed once all is measured. */
+static int finish(const struct options *o, const char *path, const struct pp_matrix *matrix,
+	struct pp_error *err)
+{
+	struct pp_matrix_facts facts = { .path = path, .seconds = o->seconds, .settle = o->settle,
+		.compressible = o->compressible };
+	char *json;
+
+	if (o->format == FORMAT_TABLE)
+		return pp_matrix_table_end(&facts, matrix, err);
+	if (o->format != FORMAT_JSON)
+		return 0;
+	json = pp_matrix_json(&facts, matrix);
+	if (!json)
+		return pp_fail(err, PP_ERR_SYSTEM, "cannot print the result as JSON");
+	puts(json);
+	free(json);
+	return 0;
 }
 
 int pp_cmd_matrix(int argc, char **argv)
@@ -520,12 +488,8 @@ int pp_cmd_matrix(int argc, char **argv)
 			raw ? "overwritten" : "removed");
 		return 2;
 	}
-	if (o.format == FORMAT_TABLE)
-		table_footer(&matrix);
-	if (o.format == FORMAT_JSON && print_json(&o, path, &matrix) != 0) {
-		pp_fail(&err, PP_ERR_SYSTEM, "cannot print the result as JSON");
+	if (finish(&o, path, &matrix, &err) != 0)
 		goto failed;
-	}
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		pp_fail_os(&err, errno, "cannot write the result");
 		goto failed;

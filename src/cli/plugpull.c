@@ -3,6 +3,7 @@
  * plugpull: the whole tool, on the host that keeps its power.
  */
 #include "cmd_agent.h"
+#include "cmd_assess.h"
 #include "cmd_campaign.h"
 #include "cmd_compare.h"
 #include "cmd_identify.h"
@@ -21,6 +22,7 @@ static const struct pp_command commands[] = {
 	{ "report", "what one or more campaigns found, as table, JSON or CSV", pp_cmd_report },
 	{ "compare", "does one of two campaigns or arms lose more often than the other", pp_cmd_compare },
 	{ "matrix", "the speed of each way to make a write durable here", pp_cmd_matrix },
+	{ "assess", "which figures of a speed matrix are not plausible", pp_cmd_assess },
 	{ "identify", "what drive is beneath a path, and what can be trusted of it", pp_cmd_identify },
 	{ "pdu", "the power switch by itself: on, off, cycle, status, ...", pp_cmd_pdu },
 	{ "agent", "the machine under test's end of a campaign", pp_cmd_agent },

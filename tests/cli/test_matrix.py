@@ -49,7 +49,7 @@ class Matrix(unittest.TestCase):
     def tearDown(self):
         left = os.listdir(self.folder)
         shutil.rmtree(self.folder)
-        self.assertEqual(left, getattr(self, "expected_left", []))
+        self.assertEqual(sorted(left), sorted(getattr(self, "expected_left", [])))
 
     def run_matrix(self, *args, **kwargs):
         return subprocess.run([PLUGPULL, "matrix", *args], cwd=self.folder, text=True,
@@ -75,7 +75,7 @@ class Matrix(unittest.TestCase):
         result = self.run_matrix("-s", "1", "-o", "fdatasync", "--only", "open_sync (direct)", ".")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         lines = result.stdout.splitlines()
-        self.assertRegex(lines[0], r"^method +promise +ops/s +p50 +p99 +flushes/op$")
+        self.assertRegex(lines[0], r"^method +promise +ops/s +p50 +p99 +flush/op$")
         self.assertRegex(lines[1], r"^fdatasync +media +[0-9.]+ ")
         self.assertRegex(lines[2], r"^open_sync \(direct\) +")
         for line in lines[:3]:
@@ -90,12 +90,69 @@ class Matrix(unittest.TestCase):
         self.assertEqual(whole["rows"][1]["promise"], "media")
         self.assertGreater(whole["rows"][1]["latency_ns_p99"], 0)
 
+    def test_axes(self):
+        result = self.run_matrix("-s", "1", "-o", "write", "-o", "fdatasync", "--workload",
+                                 "append,create", "--block", "4k", "--threads", "1,2", "--wide")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        headings = re.findall(r"(?m)^(\w+), 4096 bytes, (\d) threads?$", result.stdout)
+        self.assertEqual(headings, [("append", "1"), ("append", "2"), ("create", "1"),
+                                    ("create", "2")])
+        self.assertEqual(len(re.findall(r"(?m)^fdatasync +media +[0-9.]+ ", result.stdout)), 4)
+        self.assertIn("FUA/op", result.stdout)
+
+    def test_auto(self):
+        result = self.run_matrix("--duration", "auto", "-o", "write", "--json")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        row = json.loads(result.stdout)["rows"][0]
+        self.assertEqual(row["settled"], row["elapsed_ns"] < 30e9)
+        self.assertGreaterEqual(row["elapsed_ns"], 2e9)
+
+    def test_throughput(self):
+        result = self.run_matrix("--no-methods", "-s", "1", "--size", "8M", "--json")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        rows = json.loads(result.stdout)["rows"]
+        self.assertEqual(len(rows), 8)
+        for row in rows:
+            if row["status"] == "ok":
+                self.assertGreater(row["bytes_per_s"], 0)
+
+    def test_assess_reads_what_matrix_prints(self):
+        for form in ("json", "pg"):
+            result = self.run_matrix("-s", "1", "--format", form)
+            done = subprocess.run([PLUGPULL, "assess", "-"], input=result.stdout, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"^-: (json|pg_test_fsync), \d+ figures, ")
+
+    def test_assess_errors(self):
+        for args, text in (([], "expected a 'FILE'"), (["nowhere"], "No such file"),
+                           (["--bogus"], "unknown option"), (["--link"], "no value"),
+                           (["--link", "fast", "list"], "expected the like of"),
+                           (["bad"], "line 2: ")):
+            for name, body in (("list", "fsync: 100/s\n"), ("bad", "fsync: 100/s\nfsink: 1\n")):
+                with open(os.path.join(self.folder, name), "w", encoding="ascii") as f:
+                    f.write(body)
+            self.expected_left = ["list", "bad"]
+            done = subprocess.run([PLUGPULL, "assess", *args], cwd=self.folder, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), args)
+            self.assertIn(text, done.stderr)
+
     def test_usage_errors(self):
         for args, text in ((["-s", "0"], "seconds"), (["-s", "1x"], "seconds"),
                            (["-s"], "no value"), (["--bogus"], "unknown option"),
                            (["-x"], "unknown option"), (["-o", "fsyn"], "no method 'fsyn'"),
                            (["--format", "p"], "no format 'p'"), (["a", "b"], "second target"),
                            (["--format", "pg", "-o", "fsync"], "--only"),
+                           (["--format", "pg", "--block", "4k"], "--block"),
+                           (["--format", "pg", "--throughput"], "--throughput"),
+                           (["--block", "4q"], "no size"), (["--block", "4k,,8k"], "no size"),
+                           (["--block", "100"], "multiple of 512"), (["--block", "2M"], "up to"),
+                           (["--threads", "0"], "1 to 64"), (["--threads", "65"], "1 to 64"),
+                           (["--workload", "rename"], "no workload 'rename'"),
+                           (["--workload", "app"], "no workload 'app'"),
+                           (["--duration", "soon"], "seconds"), (["--size", "0"], "no size"),
+                           (["--compressible", "101"], "0 to 100"),
                            (["--destroy", "X", "f"], "is for devices")):
             result = self.run_matrix(*args)
             self.assertEqual((result.returncode, result.stdout), (2, ""), args)

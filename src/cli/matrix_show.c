@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+#include "matrix_show.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "src/core/assess.h"
+#include "src/core/drive.h"
+#include "src/core/text.h"
+#include "version.h"
+
+#define FINDINGS_SHOWN 24
+
+/* Nobody reads any more: measuring on would only wear the drive. */
+static void flush_or_stop(const struct pp_matrix_printer *p)
+{
+	if (fflush(stdout) != 0)
+		*p->stop = 1;
+}
+
+/* ---- pg_test_fsync's layout ------------------------------------------------------------------ */
+
+static const struct {
+	const char *section, *heading;
+} pg_headings[] = {
+	{ "one", "\nCompare file sync methods using one 8kB write:\n"
+		"(in wal_sync_method preference order, except fdatasync is Linux's default)\n" },
+	{ "two", "\nCompare file sync methods using two 8kB writes:\n"
+		"(in wal_sync_method preference order, except fdatasync is Linux's default)\n" },
+	{ "sizes", "\nCompare open_sync with different write sizes:\n"
+		"(This is designed to compare the cost of writing 16kB in different write\n"
+		"open_sync sizes.)\n" },
+	{ "reopen", "\nTest if fsync on non-write file descriptor is honored:\n"
+		"(If the times are similar, fsync() can sync data written on a different\n"
+		"descriptor.)\n" },
+	{ "none", "\nNon-sync'ed 8kB writes:\n" },
+};
+
+void pp_matrix_pg_end(struct pp_matrix_printer *p)
+{
+	if (p->direct_refused)
+		printf("* This file system and its mount options do not support direct\n"
+			"  I/O, e.g. ext4 in journaled mode.\n");
+	p->direct_refused = false;
+}
+
+void pp_matrix_pg_began(void *ctx, const struct pp_matrix_row *row)
+{
+	struct pp_matrix_printer *p = ctx;
+	size_t i;
+
+	if (!p->header_done)
+		printf("%u second%s per test\n"
+			"O_DIRECT supported on this platform for open_datasync and open_sync.\n",
+			p->seconds, p->seconds == 1 ? "" : "s");
+	p->header_done = true;
+	if (strcmp(p->section, row->section) != 0) {
+		pp_matrix_pg_end(p);
+		pp_text_copy(p->section, sizeof(p->section), row->section);
+		for (i = 0; i < sizeof(pg_headings) / sizeof(pg_headings[0]); i++)
+			if (strcmp(pg_headings[i].section, row->section) == 0)
+				fputs(pg_headings[i].heading, stdout);
+	}
+	printf("        %-30s", row->label);
+	flush_or_stop(p);
+}
+
+void pp_matrix_pg_done(void *ctx, const struct pp_matrix_row *row)
+{
+	struct pp_matrix_printer *p = ctx;
+	bool direct = row->method[0] != '\0';
+
+	if (row->status == PP_MATRIX_NA) {
+		printf("%21s\n", direct ? "n/a*" : "n/a");
+		/* As there: the footnote belongs to the tables of methods. */
+		p->direct_refused |= direct && strcmp(row->section, "sizes") != 0;
+	} else {
+		printf("%13.3f ops/sec  %6.0f usecs/op\n", row->ops_per_s,
+			(double)row->elapsed_ns / 1e3 / (double)row->ops);
+	}
+	flush_or_stop(p);
+}
+
+/* ---- our own table --------------------------------------------------------------------------- */
+
+static void duration(double ns, char text[16])
+{
+	static const struct { double below, unit; int digits; const char *name; } scales[] = {
+		{ 1e4, 1e3, 2, "us" }, { 1e6, 1e3, 1, "us" }, { 1e8, 1e6, 2, "ms" }, { 1e9, 1e6, 0, "ms" },
+		{ 1e300, 1e9, 2, "s" },
+	};
+	size_t i;
+
+	for (i = 0; ns >= scales[i].below; i++)
+		;
+	snprintf(text, 16, "%.*f %s", scales[i].digits, ns / scales[i].unit, scales[i].name);
+}
+
+static void per_op(double value, char text[16])
+{
+	if (value < 0)
+		snprintf(text, 16, "-");
+	else
+		snprintf(text, 16, "%.2f", value);
+}
+
+struct cells {
+	char p50[16], p90[16], p99[16], p999[16], max[16], variation[16], slices[16];
+	char flushes[16], fua[16], writes[16], kbytes[16];
+};
+
+static void fill_cells(const struct pp_matrix_row *row, struct cells *c)
+{
+	duration((double)row->latency_ns_p50, c->p50);
+	duration((double)row->latency_ns_p90, c->p90);
+	duration((double)row->latency_ns_p99, c->p99);
+	duration((double)row->latency_ns_p999, c->p999);
+	duration((double)row->latency_ns_max, c->max);
+	snprintf(c->variation, sizeof(c->variation), "%.2f", row->latency_variation);
+	snprintf(c->slices, sizeof(c->slices), "%.2f", row->slice_variation);
+	per_op(row->counted ? row->flushes_per_op : -1, c->flushes);
+	per_op(row->fua_per_op, c->fua);
+	per_op(row->counted ? row->writes_per_op : -1, c->writes);
+	per_op(row->counted && row->bytes_per_op >= 0 ? row->bytes_per_op / 1024 : -1, c->kbytes);
+}
+
+static void columns(const struct pp_matrix_printer *p, bool throughput)
+{
+	if (throughput)
+		printf("%-29s  %-7s  %9s  %8s  %8s  %8s", "throughput", "block", "MB/s", "p50", "p99",
+			"flush/op");
+	else
+		printf("%-29s  %-7s  %9s  %8s  %8s  %8s", "method", "promise", "ops/s", "p50", "p99",
+			"flush/op");
+	if (p->wide)
+		printf("  %6s  %8s  %6s  %8s  %8s  %8s  %5s  %6s", "FUA/op", "write/op", "kB/op", "p90",
+			"p99.9", "max", "CV", "slices");
+	printf("\n");
+}
+
+/* Not before the first row: an error is not preceded by half a table. */
+void pp_matrix_table_began(void *ctx, const struct pp_matrix_row *row)
+{
+	struct pp_matrix_printer *p = ctx;
+	bool throughput = strcmp(row->section, "throughput") == 0;
+	char section[64];
+
+	if (throughput)
+		pp_text_copy(section, sizeof(section), row->section);
+	else
+		pp_text_format(section, sizeof(section), "%s, %u bytes, %u thread%s", row->workload,
+			row->write_bytes, row->threads, row->threads == 1 ? "" : "s");
+	if (strcmp(section, p->section) == 0)
+		return;
+	if (p->header_done)
+		printf("\n");
+	pp_text_copy(p->section, sizeof(p->section), section);
+	if (p->axes && !throughput)
+		printf("%s\n", section);
+	columns(p, throughput);
+	p->header_done = true;
+	flush_or_stop(p);
+}
+
+void pp_matrix_table_done(void *ctx, const struct pp_matrix_row *row)
+{
+	const struct pp_matrix_printer *p = ctx;
+	bool throughput = strcmp(row->section, "throughput") == 0;
+	char block[16];
+	struct cells c;
+
+	if (row->status == PP_MATRIX_NA) {
+		printf("%-29s  n/a: %s\n", row->label, row->reason);
+		flush_or_stop(p);
+		return;
+	}
+	fill_cells(row, &c);
+	snprintf(block, sizeof(block), "%u kB", row->write_bytes / 1024);
+	printf("%-29s  %-7s  %9.1f  %8s  %8s  %8s", row->label,
+		throughput ? block : pp_promise_name(row->promise),
+		throughput ? row->bytes_per_s / 1e6 : row->ops_per_s, c.p50, c.p99, c.flushes);
+	if (p->wide)
+		printf("  %6s  %8s  %6s  %8s  %8s  %8s  %5s  %6s", c.fua, c.writes, c.kbytes, c.p90,
+			c.p999, c.max, c.variation, c.slices);
+	if (row->settled)
+		printf("  settled after %.1f s", (double)row->elapsed_ns / 1e9);
+	printf("\n");
+	flush_or_stop(p);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static json_t *json_value(const struct pp_matrix_field *field, const void *p)
+{
+	switch (field->kind) {
+	case PP_MATRIX_TEXT:
+		return json_string(p);
+	case PP_MATRIX_U32:
+		return json_integer(*(const uint32_t *)p);
+	case PP_MATRIX_U64:
+		return json_integer(*(const int64_t *)p);
+	case PP_MATRIX_DOUBLE:
+		return json_real(*(const double *)p);
+	case PP_MATRIX_BOOL:
+		return json_boolean(*(const bool *)p);
+	case PP_MATRIX_PROMISE:
+		return json_string(pp_promise_name(*(const enum pp_promise *)p));
+	case PP_MATRIX_STATUS:
+		return json_string(pp_matrix_status_name(*(const enum pp_matrix_status *)p));
+	}
+	return NULL;
+}
+
+static json_t *json_row(const struct pp_matrix_row *row)
+{
+	json_t *object = json_object();
+	const char *warning = pp_matrix_row_warning(row);
+	size_t i;
+
+	for (i = 0; i < pp_matrix_field_count; i++)
+		json_object_set_new(object, pp_matrix_fields[i].key, json_value(&pp_matrix_fields[i],
+			(const char *)row + pp_matrix_fields[i].at));
+	json_object_set_new(object, "warning", warning ? json_string(warning) : json_null());
+	return object;
+}
+
+static const char *cache_of(const struct pp_drive_info *drive)
+{
+	if (drive->drive_cache == PP_CACHE_NONE || drive->drive_cache == PP_CACHE_OFF ||
+		drive->no_volatile_cache)
+		return "off";
+	if (drive->drive_cache == PP_CACHE_ON)
+		return "on";
+	return strcmp(drive->write_cache, "write back") == 0 ? "on" : "off";
+}
+
+/* Null where no one drive is beneath. What a hypervisor calls rotational has no platter. */
+static json_t *json_drive(const char *disk)
+{
+	struct pp_drive_info drive;
+	struct pp_link link;
+
+	if (!*disk || pp_drive_read(NULL, disk, &drive, NULL) != 0)
+		return json_null();
+	pp_link_of_disk(NULL, disk, &link);
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:s, s:s, s:i, s:i}", "name", disk,
+		"model", drive.model, "serial", drive.serial, "firmware", drive.firmware, "transport",
+		pp_transport_name(drive.transport), "rotational", drive.rotational &&
+		!pp_transport_remote(drive.transport), "write_cache",
+		drive.write_cache, "fua", (int)drive.fua, "cache", cache_of(&drive), "link", link.text,
+		"logical_block_bytes", (int)drive.logical_block_bytes, "physical_block_bytes",
+		(int)drive.physical_block_bytes);
+}
+
+/* By its folder: the file itself is gone. */
+static json_t *json_fs(const char *path)
+{
+	struct pp_stack *stack = malloc(sizeof(*stack));
+	char folder[4096], *slash;
+	json_t *fs = NULL;
+
+	pp_text_copy(folder, sizeof(folder), path);
+	slash = strrchr(folder, '/');
+	pp_text_copy(slash ? slash + 1 : folder, slash ? sizeof(folder) - (size_t)(slash + 1 - folder)
+		: sizeof(folder), ".");
+	if (stack && pp_drive_of_path(NULL, folder, stack, NULL) == 0)
+		fs = json_pack("{s:s, s:s}", "type", stack->fs_type, "mount_options",
+			stack->mount_options);
+	free(stack);
+	return fs ? fs : json_null();
+}
+
+char *pp_matrix_json(const struct pp_matrix_facts *facts, const struct pp_matrix *matrix)
+{
+	json_t *rows = json_array(), *whole;
+	struct utsname kernel = { 0 };
+	char *text = NULL;
+	size_t i;
+
+	uname(&kernel);
+	for (i = 0; i < matrix->row_count; i++)
+		json_array_append_new(rows, json_row(&matrix->rows[i]));
+	whole = json_pack("{s:i, s:s, s:s, s:i, s:b, s:i, s:s, s:o, s:o, s:s, s:s, s:s, s:b, s:i, s:o}",
+		"format", 1, "version", PP_VERSION, "target", facts->path, "seconds_per_test",
+		(int)facts->seconds, "settle", (int)facts->settle, "compressible_percent",
+		(int)facts->compressible, "kernel", kernel.release, "file_system", json_fs(facts->path),
+		"drive", json_drive(matrix->disk), "disk", matrix->disk, "no_disk_reason",
+		matrix->no_disk_reason, "no_trace_reason", matrix->no_trace_reason, "direct_works",
+		(int)matrix->direct_works, "logical_block_bytes", (int)matrix->logical_block_bytes,
+		"rows", rows);
+	if (whole)
+		text = json_dumps(whole, JSON_INDENT(1) | JSON_REAL_PRECISION(10));
+	json_decref(whole);
+	return text;
+}
+
+/* ---- what stands beneath ----------------------------------------------------------------------- */
+
+int pp_matrix_table_end(const struct pp_matrix_facts *facts, const struct pp_matrix *matrix,
+	struct pp_error *err)
+{
+	struct pp_assess_finding findings[FINDINGS_SHOWN];
+	struct pp_assess_input *in = malloc(sizeof(*in));
+	char *json = pp_matrix_json(facts, matrix);
+	size_t count = 0, i;
+	int rc = 0;
+
+	if (!in || !json)
+		rc = pp_fail(err, PP_ERR_SYSTEM, "out of memory");
+	printf("\n");
+	if (matrix->disk[0])
+		printf("flushes as counted by disk %s%s%s\n", matrix->disk, matrix->no_trace_reason[0]
+			? "; FUA not counted: " : "", matrix->no_trace_reason);
+	else
+		printf("flushes not counted: %s\n", matrix->no_disk_reason);
+	/* All rows n/a is no error here. */
+	if (rc == 0 && pp_assess_read(json, strlen(json), in, NULL) == 0)
+		count = pp_assess(in, findings, FINDINGS_SHOWN);
+	for (i = 0; i < count && i < FINDINGS_SHOWN; i++)
+		printf("warning: %s: %s\n", findings[i].row->label, findings[i].text);
+	if (count > FINDINGS_SHOWN)
+		printf("and %zu more: 'plugpull assess' shows them all\n", count - FINDINGS_SHOWN);
+	printf("Speed is no verdict: only a power cut shows whether a promise was kept.\n");
+	free(json);
+	free(in);
+	return rc;
+}
