@@ -233,6 +233,8 @@ static void *restore_meanwhile(void *arg)
 	snprintf(key, sizeof(key), "127.0.0.1:%d", fence->rig->mock.port);
 	while (rig_journal_entries(fence->rig) < 1)
 		usleep(1000);
+	/* The entry is there; on a busy host its writer may still be about to say so to the disk. */
+	usleep(300000);
 	pp_journal_restored(fence->rig->state, key, "1", "guard", pp_clock_mono_ns(), NULL);
 	pp_state_unlock(fence->lock_fd);
 	return NULL;
