@@ -67,7 +67,7 @@ struct pp_matrix_row {
 	bool counted;              /* the disk's counters could be read */
 	uint64_t disk_writes, disk_flushes, disk_bytes; /* as counted while the row ran; reads: read */
 	double foreign_per_s;      /* requests of others, seen while idle; taken off what follows */
-	/* As the disk counted; -1 where it does not. */
+	/* As the disk counted; -1 where it does not. The kernel counts an empty flush as a write too. */
 	double flushes_per_op, writes_per_op, bytes_per_op;
 	bool foreign_traffic;      /* so many that the figures are not of this test alone */
 	/* Traced in a few operations of their own (src/core/disk_trace.h); -1 where it cannot be. */

@@ -7,6 +7,8 @@
  * `bench_matrix` alone: short pairs of a row and of the barest loop (write, sync, until an alarm; no
  * histogram, no clock), which a noisy disk disturbs least. `bench_matrix PG_TEST_FSYNC [FOLDER
  * [PAIRS [SECONDS]]]`: pairs of the whole program and the whole matrix, for a quiet machine.
+ * On a file system in RAM (/dev/shm) the same pairs say what an operation of the matrix costs beyond
+ * the bare loop's, in nanoseconds: there is no disk behind which it could hide.
  * Prints; judges nothing: the disk is a shared one.
  */
 #include <fcntl.h>
@@ -125,7 +127,8 @@ static double run_row(const char *file, const struct pp_method *method, int ms)
 	return -1;
 }
 
-static int bench_loop(const char *file, const char *name, int pairs, int ms)
+/* in_ns: the difference an operation, else the ratio of rates. */
+static int bench_loop(const char *file, const char *name, int pairs, int ms, bool in_ns)
 {
 	const struct pp_method *method = pp_method_find(name);
 	static double ratios[PAIRS_MAX];
@@ -139,11 +142,11 @@ static int bench_loop(const char *file, const char *name, int pairs, int ms)
 			ours = run_row(file, method, ms);
 		if (ours <= 0 || bare <= 0)
 			return -1;
-		ratios[i] = ours / bare;
+		ratios[i] = in_ns ? 1e9 / ours - 1e9 / bare : ours / bare;
 	}
 	qsort(ratios, (size_t)pairs, sizeof(double), by_value);
-	printf("%-28s %.3f (%.3f ... %.3f)\n", name, ratios[pairs / 2], ratios[pairs / 4],
-		ratios[pairs * 3 / 4]);
+	printf("%-28s %.*f (%.*f ... %.*f)\n", name, in_ns ? 0 : 3, ratios[pairs / 2],
+		in_ns ? 0 : 3, ratios[pairs / 4], in_ns ? 0 : 3, ratios[pairs * 3 / 4]);
 	fflush(stdout);
 	return 0;
 }
@@ -156,7 +159,25 @@ static int bench_loops(const char *file)
 
 	printf("matrix / bare loop, 25 pairs of 150 ms: median (quartiles)\n");
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (bench_loop(file, names[i], 25, 150) != 0)
+		if (bench_loop(file, names[i], 25, 150, false) != 0)
+			return 2;
+	return 0;
+}
+
+static int bench_in_ram(void)
+{
+	static const char *const names[] = { "write", "fdatasync", "fsync", "open_datasync" };
+	char file[64];
+	size_t i;
+
+	snprintf(file, sizeof(file), "/dev/shm/bench_matrix.%ld.tmp", (long)getpid());
+	if (access("/dev/shm", W_OK) != 0) {
+		printf("no /dev/shm: no overhead in RAM\n");
+		return 0;
+	}
+	printf("matrix - bare loop in RAM, ns an operation, 25 pairs of 100 ms: median (quartiles)\n");
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (bench_loop(file, names[i], 25, 100, true) != 0)
 			return 2;
 	return 0;
 }
@@ -176,7 +197,7 @@ int main(int argc, char **argv)
 	snprintf(file, sizeof(file), "%s/bench_matrix.%ld.tmp", argc > 2 ? argv[2] : ".",
 		(long)getpid());
 	if (!program)
-		return bench_loops(file);
+		return bench_loops(file) != 0 ? 2 : bench_in_ram();
 	for (i = 0; i < pairs; i++) {
 		if ((i % 2 == 0 && run_pg(program, file, seconds, &pg) != 0) ||
 			run_matrix(file, seconds, &matrix) != 0 ||
