@@ -247,7 +247,7 @@ static void set_path(void)
 }
 
 /* 1 in its PID namespace: when it ends, the kernel kills all else in there. */
-static void run_init(const char *conf_path, const char *pid_text)
+static void run_init(const char *pid_text)
 {
 	char path[192];
 	pid_t agent = -1, pid;
@@ -257,7 +257,7 @@ static void run_init(const char *conf_path, const char *pid_text)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (leave_mounts() || make_proc() || read_conf(conf_path) || set_boot_id())
+	if (leave_mounts() || make_proc() || set_boot_id())
 		_exit(2);
 	if (symlink(boot.folder, LOOP_SMART))
 		say("cannot link the drives' counters: %s", strerror(errno));
@@ -318,7 +318,9 @@ int loop_boot(const char *conf_path)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	if (start_clocks() || pipe2(ends, O_CLOEXEC))
+	/* Drives are attached out here: a loop device that was opened in the machine's own mounts would
+	 * lose the path of its file with them, and nobody could tell whose it is while it goes away. */
+	if (start_clocks() || read_conf(conf_path) || pipe2(ends, O_CLOEXEC))
 		return 2;
 	/* fork(2) into new namespaces; no stack, as fork. */
 	init = (pid_t)syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, NULL, NULL, NULL, NULL);
@@ -332,7 +334,7 @@ int loop_boot(const char *conf_path)
 		if (n > 0) {
 			pid_text[n] = '\0';
 			close(ends[1]);
-			run_init(conf_path, pid_text);
+			run_init(pid_text);
 		}
 		_exit(2);
 	}

@@ -103,6 +103,8 @@ static int check_behaviour(const struct pp_lab_drive *drive, struct pp_error *er
 		drive->serial, drive->behaviour);
 }
 
+static int check_serials(const struct pp_rig *rig, struct pp_error *err);
+
 static int loop_open(struct pp_rig *rig, const struct pp_rig_config *config, struct pp_error *err)
 {
 	struct loop *loop = calloc(1, sizeof(*loop));
@@ -130,7 +132,7 @@ static int loop_open(struct pp_rig *rig, const struct pp_rig_config *config, str
 		if (mkdir(path, 0700))
 			return pp_fail_os(err, errno, "cannot make '%s'", path);
 	}
-	return start_holder(rig, loop, err);
+	return check_serials(rig, err) ? -1 : start_holder(rig, loop, err);
 }
 
 static void loop_close(struct pp_rig *rig)
@@ -221,22 +223,8 @@ static int write_conf(struct pp_rig *rig, struct pp_error *err)
 	return rc;
 }
 
-static pid_t loop_start_machine(struct pp_rig *rig, struct pp_error *err)
-{
-	const struct loop *loop = rig->own;
-	char net[96], conf[256], path[256], log[4096];
-	const char *argv[] = { "nsenter", net, loop->mounts, loop->guest_tool, "loop-boot", conf, NULL };
-
-	pp_rig_path(rig, LOOP_READY_FILE, path, sizeof(path));
-	unlink(path);
-	pp_rig_path(rig, "boot.conf", conf, sizeof(conf));
-	pp_rig_log_path(rig, "console.log", log, sizeof(log));
-	snprintf(net, sizeof(net), "--net=%s", rig->ns.path);
-	return write_conf(rig, err) ? -1 : pp_child_start(argv, -1, log, err);
-}
-
 /* The kernel unmounts what the machine had mounted, and lets go of its loop devices, in its own
- * time; xfs and btrfs would not mount a second time what is still mounted. */
+ * time; until then they hold the dead machine's memory, and a mount of the same would show it. */
 static bool still_attached(const struct pp_rig *rig)
 {
 	struct pp_drive_info *infos;
@@ -250,6 +238,36 @@ static bool still_attached(const struct pp_rig *rig)
 			&& infos[i].backing_file[bytes] == '/';
 	free(infos);
 	return found;
+}
+
+/* Loop devices are the whole kernel's: the agent would find two drives of one name, and refuse. */
+static int check_serials(const struct pp_rig *rig, struct pp_error *err)
+{
+	struct pp_drive_info info;
+
+	for (int i = 0; i < rig->drive_count; i++)
+		if (rig->slots[i].present && !pp_drive_find(NULL, rig->slots[i].next.serial, &info, NULL))
+			return pp_fail(err, PP_ERR_REFUSED, "%s has the serial '%s' already, of another lab "
+				"perhaps: name yours otherwise", info.node, info.serial);
+	return 0;
+}
+
+static pid_t loop_start_machine(struct pp_rig *rig, struct pp_error *err)
+{
+	const struct loop *loop = rig->own;
+	char net[96], conf[256], path[256], log[4096];
+	const char *argv[] = { "nsenter", net, loop->mounts, loop->guest_tool, "loop-boot", conf, NULL };
+
+	pp_rig_path(rig, LOOP_READY_FILE, path, sizeof(path));
+	unlink(path);
+	pp_rig_path(rig, "boot.conf", conf, sizeof(conf));
+	pp_rig_log_path(rig, "console.log", log, sizeof(log));
+	snprintf(net, sizeof(net), "--net=%s", rig->ns.path);
+	if (still_attached(rig))
+		return pp_fail(err, PP_ERR_SYSTEM, "the kernel has not let go of the last boot's drives");
+	if (check_serials(rig, err))
+		return -1;
+	return write_conf(rig, err) ? -1 : pp_child_start(argv, -1, log, err);
 }
 
 static void loop_settle(struct pp_rig *rig)

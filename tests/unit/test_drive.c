@@ -203,10 +203,47 @@ static int fake_ata_identify(const char *node, uint8_t page[512])
 	return 0;
 }
 
+static const char *fake_reference; /* NULL: no answer */
+
+static int fake_loop_reference(const char *node, char reference[64])
+{
+	(void)node;
+	if (!fake_reference)
+		return -1;
+	snprintf(reference, 64, "%s", fake_reference);
+	return 0;
+}
+
 static const struct pp_drive_ops fake_ops = {
 	.ata_identify = fake_ata_identify, .nvme_identify = fake_nvme_identify,
-	.nvme_write_cache = fake_nvme_write_cache,
+	.nvme_write_cache = fake_nvme_write_cache, .loop_reference = fake_loop_reference,
 };
+
+/* A loop device goes by a name that somebody gave it, else by its whole file: what tools fill in by
+ * themselves, the name of the file as far as it fits, is none. */
+static void test_loop_reference(void **state)
+{
+	static const struct {
+		const char *reference, *serial;
+	} rows[] = {
+		{"LAB-X", "LAB-X"}, {NULL, "/home/a b/disk.img"}, {"", "/home/a b/disk.img"},
+		{"/home/a b/disk.img", "/home/a b/disk.img"}, {"/home/a", "/home/a b/disk.img"},
+		{"disk.img", "/home/a b/disk.img"}, {"b/disk.img", "/home/a b/disk.img"},
+		{"disk", "disk"}, {"a\tb", "/home/a b/disk.img"},
+	};
+	struct pp_drive_info info;
+	OPEN(m, "virtual");
+
+	(void)state;
+	m.sys.ops = &fake_ops;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		fake_reference = rows[i].reference;
+		assert_int_equal(pp_drive_read(&m.sys, "loop0", &info, NULL), 0);
+		assert_string_equal(info.serial, rows[i].serial);
+		assert_string_equal(info.backing_file, "/home/a b/disk.img");
+	}
+	tree_remove(m.root);
+}
 
 static void test_nvme_cache(void **state)
 {
@@ -471,6 +508,7 @@ int main(void)
 		cmocka_unit_test(test_partition_is_no_drive),
 		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_find),
+		cmocka_unit_test(test_loop_reference),
 		cmocka_unit_test(test_nvme_cache),
 		cmocka_unit_test(test_write_through_over_write_back),
 		cmocka_unit_test(test_ata_cache),
