@@ -23,6 +23,7 @@ struct row {
 	const char *method;
 	bool unexposed, lost_acked, kernel_silent;
 	bool torn;                 /* a record in flight */
+	bool asked;                /* the kernel must be found to have asked the drive */
 };
 
 static const struct row rows[] = {
@@ -90,11 +91,11 @@ static const struct row rows[] = {
 	{ .rule = "M4.5 whole where untorn is promised", .method = "RWF_ATOMIC+RWF_DSYNC (direct)",
 		.no_flush = true, .outcome = PP_TRIAL_CLEAN, .reason = "" },
 	{ .rule = "M8.2 past the block layer nothing is counted", .method = "NVMe flush",
-		.no_flush = true, .outcome = PP_TRIAL_CLEAN, .reason = "" },
+		.no_flush = true, .outcome = PP_TRIAL_CLEAN, .reason = "", .asked = true },
 	{ .rule = "M8.2 the kernel did not ask by RWF_DSYNC", .method = "RWF_DSYNC", .no_flush = true,
 		.outcome = PP_TRIAL_CLEAN, .reason = "", .kernel_silent = true },
 	{ .rule = "M8.2 RWF_DSYNC (direct) may send FUA", .method = "RWF_DSYNC (direct)",
-		.no_flush = true, .outcome = PP_TRIAL_CLEAN, .reason = "" },
+		.no_flush = true, .outcome = PP_TRIAL_CLEAN, .reason = "", .asked = true },
 	{ .rule = "M8.2 the kernel did not ask", .no_flush = true, .lose = true, .rereads = 3,
 		.outcome = PP_TRIAL_LOSS, .reason = "", .lost_acked = true, .kernel_silent = true },
 };
@@ -185,6 +186,7 @@ static void test_rows(void **state)
 		if (j.trial.outcome != r->outcome || strcmp(j.trial.reason, r->reason) != 0 ||
 			j.trial.exposed == r->unexposed || j.trial.lost_acked != r->lost_acked ||
 			j.trial.proven != (r->outcome != PP_TRIAL_VOID) ||
+			(r->asked && !j.trial.kernel_asked) ||
 			(!r->no_ledger && j.trial.kernel_asked == r->kernel_silent && r->kernel_silent))
 			fail_msg("%s: %s '%s', exposed %d '%s', lost_acked %d, proven %d, asked %d", r->rule,
 				pp_trial_outcome_name(j.trial.outcome), j.trial.reason, j.trial.exposed,

@@ -82,6 +82,18 @@ int ioctl(int fd, unsigned long request, ...)
 	return (int)syscall(SYS_ioctl, fd, request, arg);
 }
 
+/* What was asked to be synced, of calls that take a range. */
+static struct { uint64_t from, bytes; unsigned calls; int flags; } range;
+
+int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags)
+{
+	range.from = (uint64_t)offset;
+	range.bytes = (uint64_t)bytes;
+	range.flags = (int)flags;
+	range.calls++;
+	return (int)syscall(SYS_sync_file_range, fd, offset, bytes, flags);
+}
+
 static int setup(void **state)
 {
 	static char path[64];
@@ -220,6 +232,39 @@ static void test_each(void **state)
 		use(m, fd, path);
 		close(fd);
 	}
+}
+
+/* M2.2: the range of a sync is all that was written since the one before it, and no less. */
+static void test_range(void **state)
+{
+	static const struct { unsigned written[3], count; uint64_t from, bytes; } rows[] = {
+		{ { 3 }, 1, 3 * BLOCK, BLOCK },
+		{ { 1, 2, 3 }, 3, BLOCK, 3 * BLOCK },
+		{ { 7, 2, 4 }, 3, 2 * BLOCK, 6 * BLOCK },
+		{ { 0, 5 }, 2, 0, 6 * BLOCK },
+	};
+	static uint8_t buf[BLOCK];
+	struct pp_method_io io;
+	struct pp_error err = { 0 };
+	int fd = open(*state, O_RDWR);
+	int64_t code = 0;
+	unsigned i, k;
+
+	assert_int_equal(pp_method_io_init(&io, pp_method_find("sync_file_range"), fd, &err), 0);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		range.calls = 0;
+		for (k = 0; k < rows[i].count; k++)
+			assert_int_equal(pp_method_io_write(&io, buf, BLOCK,
+				(uint64_t)rows[i].written[k] * BLOCK, &code), BLOCK);
+		assert_int_equal(range.calls, 0);
+		assert_int_equal(pp_method_io_sync(&io, &code), 0);
+		assert_int_equal(range.calls, 1);
+		assert_int_equal(range.from, rows[i].from);
+		assert_int_equal(range.bytes, rows[i].bytes);
+		assert_int_equal(range.flags, 7); /* wait, write, wait: less hands nothing over for sure */
+	}
+	pp_method_io_release(&io);
+	close(fd);
 }
 
 /* A descriptor that cannot be written makes every call an error with the system's code. */
@@ -406,6 +451,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test_setup_teardown(test_each, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_range, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_linked_failure, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nvme, setup, teardown),
