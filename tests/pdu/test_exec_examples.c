@@ -194,12 +194,44 @@ static void a_missing_user_is_said(void **state)
 	rig_stop(&rig);
 }
 
+/* A profile of somebody's own that would put a secret where all can read it is not run. */
+static void no_secret_in_words(void **state)
+{
+	static const char *const words[] = { "{password}", "{token}", "x{token}y" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		char text[1024], profile[200];
+		struct pp_error err = { 0 };
+		struct pp_pdu *pdu;
+		struct rig rig;
+
+		start(&rig, 8);
+		snprintf(text, sizeof(text), "[profile]\nname = p\ntransport = exec\noutlet = ^a1$\n"
+			"[off]\nargv = plugpull-pdu-exec %s off\n[on]\nargv = plugpull-pdu-exec on\n"
+			"[status]\nargv = plugpull-pdu-exec %s status\nstate_regex = ^(on|off)\n"
+			"on = on\noff = off\n", words[i], words[i]);
+		put(rig.dir, "p.ini", text, 0600);
+		snprintf(profile, sizeof(profile), "%s/p.ini", rig.dir);
+		rig.config.profile = profile;
+		rig_credentials(&rig, RIG_PASSWORD);
+		pdu = pp_pdu_open(&rig.config, &err);
+		if (pdu)
+			assert_int_equal(pp_pdu_off(pdu, NULL, &err), -1);
+		get(rig.dir, "cmdlines", text, sizeof(text));
+		assert_string_equal(text, "");
+		pp_pdu_close(pdu);
+		rig_stop(&rig);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_cycles),
 		cmocka_unit_test(a_wrong_password_is_no_off),
 		cmocka_unit_test(a_missing_user_is_said),
+		cmocka_unit_test(no_secret_in_words),
 	};
 	int rc = rig_main(argc, argv);
 
