@@ -9,6 +9,8 @@
 #include "mock_pdu.c"
 #include "rig.h"
 
+#include <sys/prctl.h>
+
 #include "src/core/subprocess.h"
 
 #define E ".1.3.6.1.4.1"
@@ -148,6 +150,7 @@ static void agent_start(struct agent *agent, size_t i, const char *sys_object)
 	if (agent->pid == 0) {
 		int null = open("/dev/null", O_RDWR);
 
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves none behind */
 		dup2(null, 0);
 		dup2(null, 1);
 		dup2(null, 2);
