@@ -219,14 +219,46 @@ static int add_speed(struct pp_campaign *c, const struct pp_stand *s,
 	return 0;
 }
 
-/* What cannot be had there is N/A (M8.5), not a run that fails at its first write. */
-static void settle_na(struct pp_stand *s, const struct pp_matrix_row *row)
+static void set_na(struct pp_stand *s, const char *method, const char *reason)
 {
 	uint32_t i;
 
 	for (i = 0; i < s->arms; i++)
-		if (strcmp(s->arm[i].method->name, row->method) == 0 && !s->arm[i].na_reason[0])
-			pp_text_copy(s->arm[i].na_reason, sizeof(s->arm[i].na_reason), row->reason);
+		if (strcmp(s->arm[i].method->name, method) == 0 && !s->arm[i].na_reason[0])
+			pp_text_copy(s->arm[i].na_reason, sizeof(s->arm[i].na_reason), reason);
+}
+
+/*
+ * What cannot be had there is N/A (M8.5), not a run that fails at its first write. It is kept in the
+ * evidence, for the judge and for a campaign that goes on.
+ */
+static int settle_na(struct pp_campaign *c, struct pp_stand *s, const struct pp_matrix_row *row,
+	struct pp_error *err)
+{
+	struct pp_campaign_facts *facts = &c->evidence.facts;
+	size_t i;
+
+	set_na(s, row->method, row->reason);
+	for (i = 0; i < facts->planned_count; i++) {
+		struct pp_planned_arm *arm = &facts->planned[i];
+
+		if (strcmp(arm->serial, s->drive.info.serial) == 0 &&
+			strcmp(arm->method, row->method) == 0 && !arm->na_reason[0])
+			pp_text_copy(arm->na_reason, sizeof(arm->na_reason), row->reason);
+	}
+	return pp_campaign_facts_save(facts, c->folder, err);
+}
+
+static void load_na(const struct pp_campaign *c, struct pp_stand *s)
+{
+	const struct pp_campaign_facts *facts = &c->evidence.facts;
+	size_t i;
+
+	for (i = 0; i < facts->planned_count; i++)
+		if (facts->planned[i].na_reason[0] &&
+			strcmp(facts->planned[i].serial, s->drive.info.serial) == 0 &&
+			strcmp(facts->planned[i].workload, pp_workload_name(PP_OVERWRITE)) == 0)
+			set_na(s, facts->planned[i].method, facts->planned[i].na_reason);
 }
 
 static int read_rows(struct pp_campaign *c, struct pp_stand *s, const struct pp_buf *text,
@@ -242,8 +274,8 @@ static int read_rows(struct pp_campaign *c, struct pp_stand *s, const struct pp_
 		pp_kv_release(&kv);
 		if (rc != 0 || (row.status == PP_MATRIX_OK && add_speed(c, s, &row, err) != 0))
 			return -1;
-		if (row.status == PP_MATRIX_NA)
-			settle_na(s, &row);
+		if (row.status == PP_MATRIX_NA && settle_na(c, s, &row, err) != 0)
+			return -1;
 	}
 	return rc;
 }
@@ -598,6 +630,7 @@ int pp_setup_load(struct pp_campaign *c, struct pp_error *err)
 		struct pp_json_in in = { .where = path, .err = err, .ok = true };
 		json_t *o;
 
+		load_na(c, s);
 		for (n = c->setups; n > 0; n--) {
 			pp_text_format(path, sizeof(path), "%s/setups/%04u/%s/setup.json", c->folder, n,
 				s->folder);
