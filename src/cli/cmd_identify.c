@@ -3,8 +3,8 @@
  * plugpull identify: which drives are beneath a target, what they say of themselves, and the traps
  * that would make a measurement there mean something else than it seems.
  *
- * Text and JSON come from one table of fields; the traps are one table of rules. A new field or
- * trap is a new row.
+ * Everything becomes one JSON object first; the text is printed from it. The fields of a drive and the
+ * traps are tables (identify_parts.h).
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -15,26 +15,22 @@
 #include <sys/stat.h>
 
 #include "cmd_identify.h"
-#include "src/core/drive.h"
+#include "identify_parts.h"
+#include "src/campaign/plan.h"
 #include "version.h"
 
 #define COLUMNS 80
 #define LABEL_COLUMNS 18
 #define SMART_BYTES_MAX (1 << 20)
 
-/* Everything known of one drive of one target; stack is NULL when drives alone are listed. */
-struct subject {
-	const struct pp_sysroot *sys;
-	const struct pp_stack *stack;
-	struct pp_drive_info drive;
-	json_int_t power_cycles, unsafe_shutdowns; /* -1: unknown */
-};
-
 /* ---- options ------------------------------------------------------------------------------ */
 
 struct options {
 	const char *target, *sysroot;
 	bool all, json, smart;
+	const char *expected[PP_IDENTIFY_EXPECTED_MAX];
+	size_t expected_count;
+	struct pp_plan *plan;
 };
 
 static const struct {
@@ -44,6 +40,8 @@ static const struct {
 	{{"all", no_argument, NULL, 'a'}, NULL, "every drive of this machine"},
 	{{"json", no_argument, NULL, 'j'}, NULL, "one JSON object"},
 	{{"smart", no_argument, NULL, 's'}, NULL, "ask smartctl for power-loss counters"},
+	{{"expect", required_argument, NULL, 'e'}, "SERIAL", "warn, exit 2, if it is another drive"},
+	{{"plan", required_argument, NULL, 'p'}, "PLAN", "the same for the drives of a plan"},
 	{{"sysroot", required_argument, NULL, 'R'}, "DIR", "a recorded machine: DIR holds sys and proc"},
 	{{"version", no_argument, NULL, 'V'}, NULL, "print the version, exit"},
 	{{"help", no_argument, NULL, 'h'}, NULL, "print this, exit"},
@@ -71,14 +69,34 @@ static int help(void)
 			table[i].argument ? " " : "", table[i].argument ? table[i].argument : "");
 		printf("  %-18s %s\n", left, table[i].help);
 	}
-	printf("\nExit status: 0 identified, 2 could not.\n");
+	printf("\nExit status: 0 identified, 2 could not, or it is another drive.\n");
 	return 0;
+}
+
+static int take_plan(struct options *o, const char *path)
+{
+	struct pp_error err;
+
+	if (o->plan)
+		return usage_error("a second plan", path);
+	o->plan = calloc(1, sizeof(*o->plan));
+	if (!o->plan || pp_plan_load(o->plan, path, &err) != 0) {
+		fprintf(stderr, "plugpull identify: %s\n", o->plan ? err.text : "out of memory");
+		return 2;
+	}
+	for (uint32_t i = 0; i < o->plan->drives; i++)
+		if (o->plan->drive[i].serial[0] && o->expected_count < PP_IDENTIFY_EXPECTED_MAX)
+			o->expected[o->expected_count++] = o->plan->drive[i].serial;
+	if (!o->expected_count)
+		return usage_error("no drive has a serial in the plan", path);
+	return -1;
 }
 
 /* -1: go on; else the exit status. */
 static int take_options(int argc, char **argv, struct options *o)
 {
 	struct option options[OPTIONS + 1] = {{NULL, 0, NULL, 0}};
+	const char *expect = NULL, *plan = NULL;
 	int c;
 
 	for (size_t i = 0; i < OPTIONS; i++)
@@ -101,6 +119,10 @@ static int take_options(int argc, char **argv, struct options *o)
 		o->smart |= c == 's';
 		if (c == 'R')
 			o->sysroot = optarg;
+		if (c == 'e')
+			expect = optarg;
+		if (c == 'p')
+			plan = optarg;
 	}
 	if (optind < argc)
 		o->target = argv[optind++];
@@ -108,324 +130,47 @@ static int take_options(int argc, char **argv, struct options *o)
 		return usage_error("a second target", argv[optind]);
 	if (o->all == (o->target != NULL))
 		return usage_error("name one target, or --all", NULL);
-	return -1;
+	if (expect)
+		o->expected[o->expected_count++] = expect;
+	return plan ? take_plan(o, plan) : -1;
 }
 
-/* ---- fields ------------------------------------------------------------------------------- */
+/* ---- JSON --------------------------------------------------------------------------------- */
 
-/* A value is a string, or an integer with a unit, or a truth; "" and -1 are unknown. */
-struct value {
-	enum { TEXT, NUMBER, BYTES, TRUTH } kind;
-	char text[512];
-	json_int_t number;
-};
-
-typedef void field_fn(const struct subject *, struct value *);
-
-static void set_text(struct value *v, const char *text)
+static json_t *text_or_null(const char *text)
 {
-	v->kind = TEXT;
-	snprintf(v->text, sizeof(v->text), "%s", text);
+	return text[0] ? json_string(text) : json_null();
 }
 
-static void set_number(struct value *v, int kind, json_int_t number)
+static json_t *value_to_json(const struct identify_value *v)
 {
-	v->kind = kind;
-	v->number = number;
-}
-
-static void get_node(const struct subject *s, struct value *v)
-{
-	set_text(v, s->drive.node);
-}
-
-static void get_model(const struct subject *s, struct value *v)
-{
-	set_text(v, s->drive.model);
-}
-
-static void get_serial(const struct subject *s, struct value *v)
-{
-	set_text(v, s->drive.serial);
-}
-
-static void get_wwn(const struct subject *s, struct value *v)
-{
-	set_text(v, s->drive.wwn);
-}
-
-static void get_firmware(const struct subject *s, struct value *v)
-{
-	set_text(v, s->drive.firmware);
-}
-
-static void get_transport(const struct subject *s, struct value *v)
-{
-	set_text(v, pp_transport_name(s->drive.transport));
-}
-
-static void get_size(const struct subject *s, struct value *v)
-{
-	set_number(v, BYTES, (json_int_t)s->drive.size_bytes);
-}
-
-static void get_logical(const struct subject *s, struct value *v)
-{
-	set_number(v, NUMBER, s->drive.logical_block_bytes);
-}
-
-static void get_physical(const struct subject *s, struct value *v)
-{
-	set_number(v, NUMBER, s->drive.physical_block_bytes);
-}
-
-static void get_stripe(const struct subject *s, struct value *v)
-{
-	set_number(v, NUMBER, s->drive.stripe_bytes ? (json_int_t)s->drive.stripe_bytes : -1);
-}
-
-static void get_write_cache(const struct subject *s, struct value *v)
-{
-	set_text(v, s->drive.write_cache);
-}
-
-static void get_fua(const struct subject *s, struct value *v)
-{
-	set_number(v, TRUTH, s->drive.fua);
-}
-
-static void get_drive_cache(const struct subject *s, struct value *v)
-{
-	static const char *const names[] = {
-		[PP_CACHE_UNKNOWN] = "",
-		[PP_CACHE_NONE] = "none",
-		[PP_CACHE_OFF] = "off",
-		[PP_CACHE_ON] = "on",
-	};
-
-	set_text(v, names[s->drive.drive_cache]);
-}
-
-static void get_policy(const struct subject *s, struct value *v)
-{
-	v->kind = TEXT;
-	pp_drive_policy(&s->drive, v->text, sizeof(v->text));
-}
-
-static void get_rotational(const struct subject *s, struct value *v)
-{
-	set_number(v, TRUTH, s->drive.rotational);
-}
-
-static void get_removable(const struct subject *s, struct value *v)
-{
-	set_number(v, TRUTH, s->drive.removable);
-}
-
-static void get_partitions(const struct subject *s, struct value *v)
-{
-	set_number(v, TRUTH, s->drive.has_partitions);
-}
-
-static void get_power_cycles(const struct subject *s, struct value *v)
-{
-	set_number(v, NUMBER, s->power_cycles);
-}
-
-static void get_unsafe_shutdowns(const struct subject *s, struct value *v)
-{
-	set_number(v, NUMBER, s->unsafe_shutdowns);
-}
-
-static const struct {
-	const char *key;   /* of JSON */
-	const char *label; /* of the text; NULL: in JSON only */
-	field_fn *get;
-} fields[] = {
-	{"device", "device", get_node},
-	{"model", "model", get_model},
-	{"serial", "serial", get_serial},
-	{"wwn", "WWN", get_wwn},
-	{"firmware", "firmware", get_firmware},
-	{"transport", "transport", get_transport},
-	{"size_bytes", "size", get_size},
-	{"logical_block_bytes", "logical block", get_logical},
-	{"physical_block_bytes", "physical block", get_physical},
-	{"stripe_bytes", "parity stripe", get_stripe},
-	{"policy", "cache policy", get_policy},
-	{"kernel_write_cache", NULL, get_write_cache},
-	{"fua", NULL, get_fua},
-	{"drive_cache", "drive's own cache", get_drive_cache},
-	{"rotational", NULL, get_rotational},
-	{"removable", NULL, get_removable},
-	{"partitions", NULL, get_partitions},
-	{"power_cycles", "power cycles", get_power_cycles},
-	{"unsafe_shutdowns", "unsafe shutdowns", get_unsafe_shutdowns},
-};
-#define FIELDS (sizeof(fields) / sizeof(fields[0]))
-
-static bool is_known(const struct value *v)
-{
-	return v->kind == TEXT ? v->text[0] != '\0' : v->number >= 0;
-}
-
-static json_t *value_to_json(const struct value *v)
-{
-	if (!is_known(v))
+	if (!identify_is_known(v))
 		return json_null();
-	if (v->kind == TEXT)
+	if (v->kind == IDENTIFY_TEXT)
 		return json_string(v->text);
-	return v->kind == TRUTH ? json_boolean(v->number != 0) : json_integer(v->number);
+	return v->kind == IDENTIFY_TRUTH ? json_boolean(v->number != 0) : json_integer(v->number);
 }
 
-static void value_to_text(const struct value *v, char *out, size_t out_bytes)
+/* The traps of this scope that apply: id, level, text, and what is particular to this case. */
+static json_t *find_traps(const struct identify_subject *s, enum identify_scope scope)
 {
-	if (v->kind == TEXT)
-		snprintf(out, out_bytes, "%s", v->text);
-	else if (v->kind == BYTES)
-		snprintf(out, out_bytes, "%.1f GB (%" JSON_INTEGER_FORMAT " bytes)",
-			(double)v->number / 1e9, v->number);
-	else if (v->kind == NUMBER)
-		snprintf(out, out_bytes, "%" JSON_INTEGER_FORMAT, v->number);
-	else
-		snprintf(out, out_bytes, "%s", v->number ? "yes" : "no");
-}
+	json_t *array = json_array();
 
-/* ---- traps -------------------------------------------------------------------------------- */
-
-static bool write_through_over_write_back(const struct subject *s)
-{
-	return strcmp(s->drive.write_cache, "write through") == 0 &&
-		s->drive.drive_cache == PP_CACHE_ON;
-}
-
-/* sd.c, "Assuming drive cache: write through": what it says of a bridge that does not answer. */
-static bool write_through_by_guess(const struct subject *s)
-{
-	return strcmp(s->drive.write_cache, "write through") == 0 &&
-		s->drive.transport == PP_TRANSPORT_USB && s->drive.drive_cache == PP_CACHE_UNKNOWN;
-}
-
-static bool write_through_unasked(const struct subject *s)
-{
-	return strcmp(s->drive.write_cache, "write through") == 0 &&
-		s->drive.drive_cache == PP_CACHE_UNKNOWN && !write_through_by_guess(s) &&
-		!pp_transport_layer(s->drive.transport);
-}
-
-static bool is_remote(const struct subject *s)
-{
-	return pp_transport_remote(s->drive.transport);
-}
-
-static bool has_no_serial(const struct subject *s)
-{
-	return !s->drive.serial[0] && !s->drive.wwn[0];
-}
-
-static bool has_bridge_serial(const struct subject *s)
-{
-	return s->drive.serial_of_bridge;
-}
-
-static bool has_raid_card(const struct subject *s)
-{
-	return s->drive.raid_controller[0] != '\0';
-}
-
-static bool is_system_drive(const struct subject *s)
-{
-	char why[256];
-
-	return pp_drive_carries_system(s->sys, s->drive.name, why, sizeof(why), NULL) == 1;
-}
-
-static bool has_no_cache(const struct subject *s)
-{
-	return s->drive.no_volatile_cache;
-}
-
-static bool has_no_barrier(const struct subject *s)
-{
-	return pp_stack_no_barrier(s->stack);
-}
-
-static bool has_no_drive(const struct subject *s)
-{
-	return s->stack->disk_count == 0;
-}
-
-static bool has_several_drives(const struct subject *s)
-{
-	return s->stack->disk_count > 1;
-}
-
-static bool is_overlay(const struct subject *s)
-{
-	return strcmp(s->stack->fs_type, "overlay") == 0;
-}
-
-struct trap {
-	const char *id;
-	bool of_stack; /* asked once a target; else once a drive */
-	bool (*applies)(const struct subject *);
-	const char *text;
-};
-
-static const struct trap traps[] = {
-	{"write-through-over-write-back", false, write_through_over_write_back,
-		"the kernel believes write through and drops every flush, but the drive's own cache is on: "
-		"nothing here is safe from a power cut. Set it back: echo 'write back' > "
-		"/sys/block/NAME/queue/write_cache"},
-	{"write-through-guessed", false, write_through_by_guess,
-		"the kernel assumes write through, as it does of a USB bridge that does not tell: no flush "
-		"is ever sent, whatever cache the disk behind it has"},
-	{"write-through-unasked", false, write_through_unasked,
-		"the kernel sends no flush to this device (write through), and the drive could not be asked "
-		"whether its own cache is on"},
-	{"remote-drive", false, is_remote,
-		"this device lives in a file, a hypervisor or another machine: cutting this machine's power "
-		"need not reach the cache that matters"},
-	{"no-serial", false, has_no_serial,
-		"the drive tells no serial or WWN: no campaign can prove that it is the same drive after a "
-		"cut"},
-	{"bridge-serial", false, has_bridge_serial,
-		"the serial may be the USB enclosure's: another disk in it would look the same"},
-	{"raid-card", false, has_raid_card,
-		"a RAID card with a cache of its own is above this disk: a verdict is about the two together"},
-	{"system-drive", false, is_system_drive,
-		"the drive carries the running system: it is a target only where the plan says boot_drive = "
-		"yes"},
-	{"no-volatile-cache", false, has_no_cache,
-		"the drive declares no volatile cache: flushes are not sent, safety rests on its own "
-		"protection alone"},
-	{"no-barrier", true, has_no_barrier,
-		"a mount option (barriers off, or volatile) keeps syncs from reaching the drive: losses here "
-		"say nothing about the drive"},
-	{"no-drive", true, has_no_drive,
-		"no drive of this machine is beneath: what a sync means here cannot be judged by a power "
-		"cut"},
-	{"several-drives", true, has_several_drives,
-		"more than one drive is beneath: a verdict is about the set, and no two of these drives can "
-		"be tested in one cut"},
-	{"overlay", true, is_overlay,
-		"an overlay (a container's file system) is on top: use a folder that is mounted from the "
-		"drive itself"},
-};
-
-/* Puts the id and text of each trap that applies into array. */
-static void find_traps(const struct subject *s, bool of_stack, json_t *array)
-{
-	for (size_t i = 0; i < sizeof(traps) / sizeof(traps[0]); i++) {
+	for (size_t i = 0; i < identify_trap_count; i++) {
+		const struct identify_trap *trap = &identify_traps[i];
+		struct identify_why why = {.text = ""};
 		json_t *row;
 
-		if (traps[i].of_stack != of_stack || !traps[i].applies(s))
+		if (trap->scope != scope || !trap->applies(s, &why))
 			continue;
 		row = json_object();
-		json_object_set_new(row, "id", json_string(traps[i].id));
-		json_object_set_new(row, "text", json_string(traps[i].text));
+		json_object_set_new(row, "id", json_string(trap->id));
+		json_object_set_new(row, "level", json_string(trap->note ? "note" : "warning"));
+		json_object_set_new(row, "text", json_string(trap->text));
+		json_object_set_new(row, "detail", text_or_null(why.text));
 		json_array_append_new(array, row);
 	}
+	return array;
 }
 
 /* ---- gathering ---------------------------------------------------------------------------- */
@@ -437,8 +182,9 @@ static json_int_t counter(json_t *from, const char *key)
 	return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
-/* ATA drives count power losses as attribute 174 or 192, by vendor (smartmontools' drivedb). */
-static json_int_t ata_unsafe_shutdowns(json_t *smart)
+/* ATA drives count power losses as attribute 174 or 192, by vendor (smartmontools' drivedb); 192 of
+ * a hard disk counts head retracts (M5.3). */
+static json_int_t ata_unsafe_shutdowns(json_t *smart, bool rotational)
 {
 	json_t *rows = json_object_get(json_object_get(smart, "ata_smart_attributes"), "table"), *row;
 	json_int_t found = -1;
@@ -447,94 +193,114 @@ static json_int_t ata_unsafe_shutdowns(json_t *smart)
 	json_array_foreach(rows, i, row) {
 		json_int_t id = counter(row, "id");
 
-		if (id == 174 || (id == 192 && found < 0))
+		if (id == 174 || (id == 192 && found < 0 && !rotational))
 			found = counter(json_object_get(row, "raw"), "value");
 	}
 	return found;
 }
 
-static void ask_smart(struct subject *s)
+static void ask_smart(struct identify_subject *s)
 {
+	struct identify_counters *c = &s->counters;
 	struct pp_error err;
 	struct pp_buf text;
-	json_t *smart;
+	json_t *smart, *nvme;
 
 	pp_buf_init(&text, SMART_BYTES_MAX);
-	if (pp_drive_smart_raw(&s->drive, &text, &err) != 0)
+	if (pp_drive_smart(s->sys, &s->drive, &text, &err) != 0)
 		fprintf(stderr, "plugpull identify: %s\n", err.text);
 	smart = text.bytes ? json_loadb(text.data, text.bytes, 0, NULL) : NULL;
-	if (smart) {
-		json_t *nvme = json_object_get(smart, "nvme_smart_health_information_log");
-
-		s->power_cycles = counter(smart, "power_cycle_count");
-		if (nvme && s->power_cycles < 0)
-			s->power_cycles = counter(nvme, "power_cycles");
-		s->unsafe_shutdowns = nvme ? counter(nvme, "unsafe_shutdowns") :
-			ata_unsafe_shutdowns(smart);
-	}
+	nvme = json_object_get(smart, "nvme_smart_health_information_log");
+	c->power_cycles = counter(smart, "power_cycle_count");
+	if (nvme && c->power_cycles < 0)
+		c->power_cycles = counter(nvme, "power_cycles");
+	c->unsafe_shutdowns = nvme ? counter(nvme, "unsafe_shutdowns") :
+		ata_unsafe_shutdowns(smart, s->drive.rotational);
+	c->media_errors = counter(nvme, "media_errors");
+	c->used_percent = counter(nvme, "percentage_used");
+	c->critical_warning = counter(nvme, "critical_warning");
+	c->power_on_hours = counter(json_object_get(smart, "power_on_time"), "hours");
 	json_decref(smart);
 	pp_buf_release(&text);
 }
 
-static json_t *drive_to_json(struct subject *s, bool smart)
+static json_t *drive_to_json(struct identify_subject *s, bool smart)
 {
-	json_t *drive = json_object(), *warnings = json_array();
+	json_t *drive = json_object();
 
-	s->power_cycles = s->unsafe_shutdowns = -1;
+	s->counters = (struct identify_counters){-1, -1, -1, -1, -1, -1};
+	pp_drive_detail_read(s->sys, &s->drive, &s->detail);
 	if (smart && !pp_transport_layer(s->drive.transport))
 		ask_smart(s);
 	json_object_set_new(drive, "name", json_string(s->drive.name));
-	for (size_t i = 0; i < FIELDS; i++) {
-		struct value v = {.kind = TEXT};
+	for (size_t i = 0; i < identify_field_count; i++) {
+		struct identify_value v = {.kind = IDENTIFY_TEXT};
 
-		fields[i].get(s, &v);
-		json_object_set_new(drive, fields[i].key, value_to_json(&v));
+		identify_fields[i].get(s, &v);
+		json_object_set_new(drive, identify_fields[i].key, value_to_json(&v));
 	}
-	find_traps(s, false, warnings);
-	json_object_set_new(drive, "warnings", warnings);
+	json_object_set_new(drive, "warnings", find_traps(s, IDENTIFY_OF_DRIVE));
 	return drive;
 }
 
-static json_t *layers_to_json(const struct pp_stack *stack)
+static json_t *layers_to_json(const struct pp_sysroot *sys, const struct pp_stack *stack)
 {
 	json_t *layers = json_array();
 
 	for (size_t i = 0; i < stack->layer_count; i++) {
+		const struct pp_stack_layer *layer = &stack->layers[i];
+		struct pp_layer_detail detail = {.what = ""};
 		json_t *row = json_object();
 
-		json_object_set_new(row, "name", json_string(stack->layers[i].name));
-		json_object_set_new(row, "kind", json_string(stack->layers[i].kind));
-		json_object_set_new(row, "depth", json_integer(stack->layers[i].depth));
+		if (strcmp(layer->kind, "file system") != 0)
+			pp_layer_detail_read(sys, layer->name, &detail);
+		json_object_set_new(row, "name", json_string(layer->name));
+		json_object_set_new(row, "kind", json_string(layer->kind));
+		json_object_set_new(row, "depth", json_integer(layer->depth));
+		json_object_set_new(row, "what", text_or_null(detail.what));
+		json_object_set_new(row, "content", text_or_null(detail.content));
+		json_object_set_new(row, "uuid", text_or_null(detail.uuid));
+		json_object_set_new(row, "backing_file", text_or_null(detail.file));
 		json_array_append_new(layers, row);
 	}
 	return layers;
 }
 
-static json_t *text_or_null(const char *text)
-{
-	return text[0] ? json_string(text) : json_null();
-}
-
-static json_t *stack_to_json(const struct options *o, const struct pp_sysroot *sys,
+static json_t *stack_to_json(const struct options *o, struct identify_subject *s,
 	const char *target, const struct pp_stack *stack)
 {
-	json_t *object = json_object(), *drives = json_array(), *warnings = json_array();
-	struct subject s = {.sys = sys, .stack = stack};
+	json_t *object = json_object(), *drives = json_array();
 
+	s->stack = stack;
 	json_object_set_new(object, "target", json_string(target));
 	json_object_set_new(object, "fs_type", text_or_null(stack->fs_type));
 	json_object_set_new(object, "fs_source", text_or_null(stack->fs_source));
+	json_object_set_new(object, "fs_root", text_or_null(stack->fs_root));
 	json_object_set_new(object, "mount_point", text_or_null(stack->mount_point));
 	json_object_set_new(object, "mount_options", text_or_null(stack->mount_options));
-	json_object_set_new(object, "layers", layers_to_json(stack));
+	json_object_set_new(object, "layers", layers_to_json(s->sys, stack));
 	json_object_set_new(object, "incomplete", text_or_null(stack->incomplete_text));
 	for (size_t i = 0; i < stack->layer_count; i++)
 		if (stack->layers[i].whole &&
-			pp_drive_read(sys, stack->layers[i].name, &s.drive, NULL) == 0)
-			json_array_append_new(drives, drive_to_json(&s, o->smart));
-	find_traps(&s, true, warnings);
+			pp_drive_read(s->sys, stack->layers[i].name, &s->drive, NULL) == 0)
+			json_array_append_new(drives, drive_to_json(s, o->smart));
 	json_object_set_new(object, "drives", drives);
-	json_object_set_new(object, "warnings", warnings);
+	json_object_set_new(object, "warnings", find_traps(s, IDENTIFY_OF_TARGET));
+	s->stack = NULL;
+	return object;
+}
+
+static json_t *machine_to_json(const struct identify_subject *s)
+{
+	const struct pp_machine *m = s->machine;
+	json_t *object = json_object();
+
+	json_object_set_new(object, "vendor", text_or_null(m->vendor));
+	json_object_set_new(object, "product", text_or_null(m->product));
+	json_object_set_new(object, "hypervisor", text_or_null(m->hypervisor));
+	json_object_set_new(object, "container", json_boolean(m->container));
+	json_object_set_new(object, "battery", text_or_null(m->battery));
+	json_object_set_new(object, "warnings", find_traps(s, IDENTIFY_OF_MACHINE));
 	return object;
 }
 
@@ -557,26 +323,41 @@ static int find_stack(const struct pp_sysroot *sys, const char *target, struct p
 	return pp_drive_of_name(sys, info.name, stack, err);
 }
 
-static int gather(const struct options *o, const struct pp_sysroot *sys, json_t *targets,
+/* 0, or 2 where a drive is not the expected one; -1 on failure. */
+static int gather(const struct options *o, struct identify_subject *s, json_t *whole,
 	struct pp_error *err)
 {
-	struct pp_drive_info *list;
+	json_t *targets = json_array();
+	struct pp_drive_info *list, info;
 	struct pp_stack stack;
 	size_t count;
+	int rc = 0;
 
+	json_object_set_new(whole, "format", json_integer(1));
+	json_object_set_new(whole, "targets", targets);
 	if (!o->all) {
-		if (find_stack(sys, o->target, &stack, err) != 0)
+		if (find_stack(s->sys, o->target, &stack, err) != 0)
 			return -1;
-		json_array_append_new(targets, stack_to_json(o, sys, o->target, &stack));
-		return 0;
+		json_array_append_new(targets, stack_to_json(o, s, o->target, &stack));
+		s->stack = &stack;
+		rc = identify_as_expected(s) ? 0 : 2;
+		s->expected_count = 0; /* the machine is not asked for a whole plan */
+		s->stack = NULL;
+		json_object_set_new(whole, "machine", machine_to_json(s));
+		return rc;
 	}
-	if (pp_drive_list(sys, &list, &count, err) != 0)
+	if (pp_drive_list(s->sys, &list, &count, err) != 0)
 		return -1;
+	json_object_set_new(whole, "machine", machine_to_json(s));
+	for (size_t i = 0; i < s->expected_count; i++)
+		if (pp_drive_find(s->sys, s->expected[i], &info, NULL) != 0)
+			rc = 2;
+	s->expected_count = 0; /* others are here too: that is no fault of theirs */
 	for (size_t i = 0; i < count; i++)
-		if (pp_drive_of_name(sys, list[i].name, &stack, NULL) == 0)
-			json_array_append_new(targets, stack_to_json(o, sys, list[i].node, &stack));
+		if (pp_drive_of_name(s->sys, list[i].name, &stack, NULL) == 0)
+			json_array_append_new(targets, stack_to_json(o, s, list[i].node, &stack));
 	free(list);
-	return 0;
+	return rc;
 }
 
 /* ---- text --------------------------------------------------------------------------------- */
@@ -609,27 +390,39 @@ static void print_warnings(json_t *warnings)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(warnings, i, row)
-		print_row("WARNING", json_string_value(json_object_get(row, "text")));
+	json_array_foreach(warnings, i, row) {
+		const char *level = json_string_value(json_object_get(row, "level"));
+		const char *detail = json_string_value(json_object_get(row, "detail"));
+		char text[1024];
+
+		snprintf(text, sizeof(text), "%s%s%s%s",
+			json_string_value(json_object_get(row, "text")), detail ? " (" : "",
+			detail ? detail : "", detail ? ")" : "");
+		print_row(strcmp(level, "note") == 0 ? "note" : "WARNING", text);
+	}
 }
 
 static void print_drive(json_t *drive)
 {
 	printf("%s\n", json_string_value(json_object_get(drive, "name")));
-	for (size_t i = 0; i < FIELDS; i++) {
-		json_t *json = json_object_get(drive, fields[i].key);
-		struct value v = {.kind = TEXT};
+	for (size_t i = 0; i < identify_field_count; i++) {
+		json_t *json = json_object_get(drive, identify_fields[i].key);
+		struct identify_value v = {.kind = IDENTIFY_NUMBER};
 		char text[600];
 
-		if (!fields[i].label || json_is_null(json))
+		if (!identify_fields[i].label || json_is_null(json))
 			continue;
-		if (json_is_string(json))
-			set_text(&v, json_string_value(json));
-		else
-			set_number(&v, strcmp(fields[i].key, "size_bytes") == 0 ? BYTES : NUMBER,
-				json_integer_value(json));
-		value_to_text(&v, text, sizeof(text));
-		print_row(fields[i].label, text);
+		if (json_is_string(json)) {
+			print_row(identify_fields[i].label, json_string_value(json));
+			continue;
+		}
+		if (json_is_boolean(json))
+			v.kind = IDENTIFY_TRUTH;
+		else if (strcmp(identify_fields[i].key, "size_bytes") == 0)
+			v.kind = IDENTIFY_BYTES;
+		v.number = json_is_boolean(json) ? json_is_true(json) : json_integer_value(json);
+		identify_value_text(&v, text, sizeof(text));
+		print_row(identify_fields[i].label, text);
 	}
 	print_warnings(json_object_get(drive, "warnings"));
 }
@@ -642,26 +435,47 @@ static void print_member(json_t *target, const char *key, const char *label)
 		print_row(label, text);
 }
 
+/* A row a layer, indented by its depth: what it is, what libblkid finds on it. */
 static void print_layers(json_t *layers)
 {
-	char text[2048] = "";
+	json_int_t top = json_integer_value(json_object_get(json_array_get(layers, 0), "depth"));
 	json_t *row;
 	size_t i;
 
 	json_array_foreach(layers, i, row) {
-		size_t used = strlen(text);
+		const char *what = json_string_value(json_object_get(row, "what"));
+		const char *content = json_string_value(json_object_get(row, "content"));
+		const char *file = json_string_value(json_object_get(row, "backing_file"));
+		char text[640];
 
-		snprintf(text + used, sizeof(text) - used, "%s%s (%s)", used ? ", " : "",
+		snprintf(text, sizeof(text), "%*s%s: %s%s%s%s%s",
+			(int)(json_integer_value(json_object_get(row, "depth")) - top), "",
 			json_string_value(json_object_get(row, "name")),
-			json_string_value(json_object_get(row, "kind")));
+			what ? what : json_string_value(json_object_get(row, "kind")),
+			file ? " of " : "", file ? file : "", content ? ", holds " : "",
+			content ? content : "");
+		print_row(i ? "" : "beneath", text);
 	}
-	if (text[0])
-		print_row("beneath", text);
+}
+
+static void print_machine(json_t *machine)
+{
+	json_t *warnings = json_object_get(machine, "warnings");
+
+	if (!json_array_size(warnings))
+		return;
+	printf("this machine\n");
+	print_member(machine, "vendor", "made by");
+	print_member(machine, "product", "product");
+	print_member(machine, "hypervisor", "hypervisor");
+	print_warnings(warnings);
+	printf("\n");
 }
 
 /* With --all the target is the drive itself: its own heading is enough. */
 static void print_target(json_t *target, bool heading)
 {
+	const char *root = json_string_value(json_object_get(target, "fs_root"));
 	json_t *drive;
 	size_t i;
 
@@ -669,6 +483,8 @@ static void print_target(json_t *target, bool heading)
 		printf("%s\n", json_string_value(json_object_get(target, "target")));
 		print_member(target, "fs_type", "file system");
 		print_member(target, "fs_source", "from");
+		if (root && strcmp(root, "/") != 0)
+			print_member(target, "fs_root", "its folder");
 		print_member(target, "mount_point", "mounted on");
 		print_member(target, "mount_options", "mount options");
 		print_layers(json_object_get(target, "layers"));
@@ -683,42 +499,60 @@ static void print_target(json_t *target, bool heading)
 		print_drive(drive);
 	}
 	if (!heading) {
-		print_layers(json_object_get(target, "layers"));
+		if (json_array_size(json_object_get(target, "layers")) > 1)
+			print_layers(json_object_get(target, "layers"));
 		print_warnings(json_object_get(target, "warnings"));
 	}
+}
+
+static void print_text(json_t *whole, bool heading)
+{
+	json_t *target;
+	size_t i;
+
+	print_machine(json_object_get(whole, "machine"));
+	json_array_foreach(json_object_get(whole, "targets"), i, target) {
+		if (i)
+			printf("\n");
+		print_target(target, heading);
+	}
+}
+
+static int identify(const struct options *o)
+{
+	struct pp_sysroot sys = pp_sysroot_live;
+	struct identify_subject s = {.sys = &sys, .expected = o->expected,
+		.expected_count = o->expected_count};
+	struct pp_machine machine;
+	struct pp_error err;
+	json_t *whole = json_object();
+	int status;
+
+	if (o->sysroot)
+		sys = (struct pp_sysroot){.root = o->sysroot, .ops = NULL};
+	pp_machine_read(&sys, &machine);
+	s.machine = &machine;
+	status = gather(o, &s, whole, &err);
+	if (status < 0) {
+		fprintf(stderr, "plugpull identify: %s\n", err.text);
+		status = 2;
+	} else if (o->json) {
+		json_dumpf(whole, stdout, JSON_INDENT(2));
+		printf("\n");
+	} else {
+		print_text(whole, !o->all);
+	}
+	json_decref(whole);
+	return status;
 }
 
 int pp_cmd_identify(int argc, char **argv)
 {
 	struct options o = {.target = NULL};
-	struct pp_sysroot sys = pp_sysroot_live;
-	struct pp_error err;
-	json_t *whole, *targets, *target;
 	int status = take_options(argc, argv, &o);
-	size_t i;
 
-	if (status >= 0)
-		return status;
-	if (o.sysroot)
-		sys = (struct pp_sysroot){.root = o.sysroot, .ops = NULL};
-	whole = json_object();
-	targets = json_array();
-	json_object_set_new(whole, "format", json_integer(1));
-	json_object_set_new(whole, "targets", targets);
-	status = 0;
-	if (gather(&o, &sys, targets, &err) != 0) {
-		fprintf(stderr, "plugpull identify: %s\n", err.text);
-		status = 2;
-	} else if (o.json) {
-		json_dumpf(whole, stdout, JSON_INDENT(2));
-		printf("\n");
-	} else {
-		json_array_foreach(targets, i, target) {
-			if (i)
-				printf("\n");
-			print_target(target, !o.all);
-		}
-	}
-	json_decref(whole);
+	if (status < 0)
+		status = identify(&o);
+	free(o.plan);
 	return status;
 }

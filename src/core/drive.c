@@ -103,21 +103,30 @@ bool pp_stack_has(const struct pp_stack *stack, const char *name)
 	return false;
 }
 
+bool pp_stack_option(const struct pp_stack *stack, const char *option)
+{
+	const char *at = stack->mount_options;
+	size_t bytes = strlen(option);
+
+	while (*at) {
+		size_t n = strcspn(at, ",");
+
+		if (n == bytes && strncmp(at, option, n) == 0)
+			return true;
+		at += n + (at[n] == ',');
+	}
+	return false;
+}
+
 bool pp_stack_no_barrier(const struct pp_stack *stack)
 {
 	/* fsync_mode is f2fs's; "volatile" is overlayfs's, which omits every sync. */
 	static const char *const traps[] = {
 		"nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile",
 	};
-	const char *at = stack->mount_options;
 
-	while (*at) {
-		size_t n = strcspn(at, ",");
-
-		for (size_t i = 0; i < sizeof(traps) / sizeof(traps[0]); i++)
-			if (n == strlen(traps[i]) && strncmp(at, traps[i], n) == 0)
-				return true;
-		at += n + (at[n] == ',');
-	}
+	for (size_t i = 0; i < sizeof(traps) / sizeof(traps[0]); i++)
+		if (pp_stack_option(stack, traps[i]))
+			return true;
 	return false;
 }

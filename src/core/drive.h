@@ -90,6 +90,7 @@ struct pp_drive_info {
 struct pp_drive_ops {
 	int (*ata_identify)(const char *node, uint8_t page[512]);
 	int (*nvme_identify)(const char *node, uint8_t page[4096]);
+	int (*nvme_identify_ns)(const char *node, uint8_t page[4096]);
 	int (*nvme_write_cache)(const char *node, bool *on); /* feature 06h, current value */
 	int (*loop_reference)(const char *node, char reference[64]); /* loop(4): lo_file_name */
 };
@@ -170,6 +171,9 @@ int pp_drive_of_name(const struct pp_sysroot *sys, const char *name, struct pp_s
 bool pp_stack_has(const struct pp_stack *stack, const char *name);
 /* True if the mount options switch barriers off: the kernel then never asks the drive. */
 bool pp_stack_no_barrier(const struct pp_stack *stack);
+
+/* True if this word stands whole among the mount options. */
+bool pp_stack_option(const struct pp_stack *stack, const char *option);
 
 /*
  * M1.2: 1 if drives a and b (kernel names) share a RAID set, a volume group, a multi-device file

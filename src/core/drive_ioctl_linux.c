@@ -17,6 +17,7 @@
 
 #define NVME_ADMIN_IDENTIFY     0x06
 #define NVME_ADMIN_GET_FEATURES 0x0a
+#define NVME_CNS_NAMESPACE      0
 #define NVME_CNS_CONTROLLER     1
 #define NVME_FEATURE_VWC        0x06
 
@@ -63,6 +64,26 @@ static int nvme_identify(const char *node, uint8_t page[4096])
 	return nvme_admin(node, &cmd);
 }
 
+static int nvme_identify_ns(const char *node, uint8_t page[4096])
+{
+	struct nvme_admin_cmd cmd = {
+		.opcode = NVME_ADMIN_IDENTIFY,
+		.addr = (uintptr_t)page,
+		.data_len = 4096,
+		.cdw10 = NVME_CNS_NAMESPACE,
+	};
+	int fd = open_quietly(node), id;
+
+	if (fd < 0)
+		return -1;
+	id = ioctl(fd, NVME_IOCTL_ID);
+	close(fd);
+	if (id <= 0)
+		return -1;
+	cmd.nsid = (uint32_t)id;
+	return nvme_admin(node, &cmd);
+}
+
 static int nvme_write_cache(const char *node, bool *on)
 {
 	struct nvme_admin_cmd cmd = {
@@ -93,6 +114,7 @@ static int loop_reference(const char *node, char reference[64])
 static const struct pp_drive_ops ops = {
 	.ata_identify = ata_identify,
 	.nvme_identify = nvme_identify,
+	.nvme_identify_ns = nvme_identify_ns,
 	.nvme_write_cache = nvme_write_cache,
 	.loop_reference = loop_reference,
 };

@@ -131,17 +131,12 @@ static void ata_string(const uint8_t *page, int word, int words, char *out)
 		out[0] = '\0';
 }
 
-static unsigned ata_word(const uint8_t *page, int word)
-{
-	return page[2 * word] | (unsigned)page[2 * word + 1] << 8;
-}
-
 static void read_ata(const struct pp_sysroot *sys, struct pp_drive_info *info)
 {
 	uint8_t page[512] = {0};
 	char text[64];
 
-	if (!sys->ops || !sys->ops->ata_identify || sys->ops->ata_identify(info->node, page) != 0)
+	if (!pp_ask_ata(sys, info, page))
 		return;
 	ata_string(page, 10, 10, text);
 	if (text[0])
@@ -153,12 +148,12 @@ static void read_ata(const struct pp_sysroot *sys, struct pp_drive_info *info)
 	if (text[0])
 		snprintf(info->model, sizeof(info->model), "%s", text);
 	/* Word 87 bits 15:14 = 01b: words 85 to 87 are valid; 82 bit 5 supported, 85 bit 5 enabled. */
-	if ((ata_word(page, 87) & 0xc000) != 0x4000)
+	if ((pp_ata_word(page, 87) & 0xc000) != 0x4000)
 		return;
-	if (!(ata_word(page, 82) & 1 << 5))
+	if (!(pp_ata_word(page, 82) & 1 << 5))
 		info->drive_cache = PP_CACHE_NONE;
 	else
-		info->drive_cache = ata_word(page, 85) & 1 << 5 ? PP_CACHE_ON : PP_CACHE_OFF;
+		info->drive_cache = pp_ata_word(page, 85) & 1 << 5 ? PP_CACHE_ON : PP_CACHE_OFF;
 }
 
 static void read_scsi(const struct pp_sysroot *sys, const char *dir, struct pp_drive_info *info)
@@ -190,6 +185,9 @@ static void read_scsi(const struct pp_sysroot *sys, const char *dir, struct pp_d
 	for (size_t i = 0; i < sizeof(raid_drivers) / sizeof(raid_drivers[0]); i++)
 		if (strcmp(driver, raid_drivers[i]) == 0)
 			snprintf(info->raid_controller, sizeof(info->raid_controller), "%s", driver);
+	/* A host adapter that makes volumes itself (mpt3sas's IR firmware) registers them so. */
+	if (pp_sys_exists(sys, "%s/device/raid_devices", dir))
+		snprintf(info->raid_controller, sizeof(info->raid_controller), "%s", driver);
 }
 
 static void read_nvme(const struct pp_sysroot *sys, const char *dir, struct pp_drive_info *info)
@@ -202,11 +200,11 @@ static void read_nvme(const struct pp_sysroot *sys, const char *dir, struct pp_d
 	pp_sys_text(sys, info->firmware, sizeof(info->firmware), "%s/device/firmware_rev", dir);
 	if (!pp_sys_text(sys, info->wwn, sizeof(info->wwn), "%s/wwid", dir))
 		pp_sys_text(sys, info->wwn, sizeof(info->wwn), "%s/device/wwid", dir);
-	if (!sys->ops || !sys->ops->nvme_identify || sys->ops->nvme_identify(info->node, page) != 0)
+	if (!pp_ask_nvme(sys, info, page))
 		return;
 	if (!(page[525] & 1)) /* VWC: no volatile write cache present */
 		info->drive_cache = PP_CACHE_NONE;
-	else if (sys->ops->nvme_write_cache && sys->ops->nvme_write_cache(info->node, &on) == 0)
+	else if (pp_ask_nvme_cache(sys, info, &on))
 		info->drive_cache = on ? PP_CACHE_ON : PP_CACHE_OFF;
 }
 

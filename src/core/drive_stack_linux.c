@@ -273,7 +273,12 @@ static int walk_file(const struct pp_sysroot *sys, int fd, const char *path, uns
 	}
 	if (!depth)
 		take_mount(m, stack);
-	walk_mount(sys, m, depth, stack);
+	/* In a container the upper folder's path is one of the host: here it leads to itself. */
+	if (depth && strcmp(m->fs_type, "overlay") == 0 && strcmp(stack->fs_type, "overlay") == 0 &&
+		strcmp(m->mount_point, stack->mount_point) == 0)
+		give_up(stack, "the overlay's upper folder '%s' is outside this container", path);
+	else
+		walk_mount(sys, m, depth, stack);
 	free(mounts);
 	return 0;
 }

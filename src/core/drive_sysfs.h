@@ -67,4 +67,15 @@ bool pp_sys_name_of_node(const struct pp_sysroot *sys, const char *node,
 /* "/dev/" and the kernel's name, '!' turned into '/'. */
 void pp_sys_node(const char *name, char node[PP_DRIVE_NODE_BYTES]);
 
+/* The drive's own pages, by ioctl or from a recorded machine's folder `asked`. False: no answer. */
+bool pp_ask_ata(const struct pp_sysroot *sys, const struct pp_drive_info *info, uint8_t page[512]);
+bool pp_ask_nvme(const struct pp_sysroot *sys, const struct pp_drive_info *info,
+	uint8_t page[4096]);
+bool pp_ask_nvme_ns(const struct pp_sysroot *sys, const struct pp_drive_info *info,
+	uint8_t page[4096]);
+bool pp_ask_nvme_cache(const struct pp_sysroot *sys, const struct pp_drive_info *info, bool *on);
+
+/* Little-endian words, as ATA's IDENTIFY has them. */
+unsigned pp_ata_word(const uint8_t *page, int word);
+
 #endif

@@ -4,6 +4,7 @@
  * struct pp_sysroot can point to. A tree is text, so that a reader sees what is recorded:
  *   F path text     a file with that line          A path text    another line of it
  *   X path hex      a binary file                  L path target  a symbolic link
+ *   O path OFFSET HEX   bytes at an offset of a binary file, zeros before them
  */
 #ifndef TESTS_UNIT_SYSROOT_TREE_H
 #define TESTS_UNIT_SYSROOT_TREE_H
@@ -27,6 +28,21 @@ static void tree_parents(char *path)
 	}
 }
 
+static int tree_patch(const char *path, char *text)
+{
+	FILE *f = fopen(path, "r+");
+
+	if (!f)
+		f = fopen(path, "w");
+	if (!f)
+		return -1;
+	fseek(f, strtol(text, &text, 10), SEEK_SET);
+	text += *text == ' ';
+	for (unsigned byte; sscanf(text, "%2x", &byte) == 1; text += 2)
+		fputc((int)byte, f);
+	return fclose(f);
+}
+
 static int tree_line(const char *root, char *line)
 {
 	char path[PATH_MAX], *name = line + 2, *text = strchr(name, ' ');
@@ -42,6 +58,8 @@ static int tree_line(const char *root, char *line)
 	tree_parents(path);
 	if (line[0] == 'L')
 		return symlink(text, path);
+	if (line[0] == 'O')
+		return tree_patch(path, text);
 	f = fopen(path, line[0] == 'A' ? "a" : "w");
 	if (!f)
 		return -1;
