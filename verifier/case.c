@@ -41,53 +41,83 @@ static int load_counters(const struct pp_case *c, const char *name, struct pp_dr
 	return 0;
 }
 
-static int load_ledger(struct pp_case *c, struct pp_error *err)
+static int load_ledger(struct pp_case *c, const char *name, const struct pp_run_id *run,
+	uint32_t lanes, struct pp_ledger_data *ledger, bool *has, struct pp_error *err)
 {
 	char path[4352];
 
-	if (join(path, sizeof(path), c->path, "acks.ledger", err) != 0)
+	if (join(path, sizeof(path), c->path, name, err) != 0)
 		return -1;
 	if (access(path, F_OK) != 0 && errno == ENOENT)
 		return 0;
-	if (pp_ledger_load(path, &c->ledger, err) != 0)
+	if (pp_ledger_load(path, ledger, err) != 0)
 		return pp_fail_within(err, "'%s'", path);
-	c->has_ledger = true;
-	if (!pp_run_id_equal(&c->ledger.run, &c->run.run_id) ||
-		c->ledger.lanes != c->run.layout.lanes)
+	*has = true;
+	if (!pp_run_id_equal(&ledger->run, run) || ledger->lanes != lanes)
 		return pp_fail(err, PP_ERR_EVIDENCE, "'%s' is the ledger of another run", path);
+	return 0;
+}
+
+static int load_scan(const char *folder, const char *name, struct pp_scan **scan,
+	struct pp_error *err)
+{
+	char path[4608];
+
+	if (join(path, sizeof(path), folder, name, err) != 0)
+		return -1;
+	*scan = pp_scan_load(path, err);
+	return *scan ? 0 : -1;
+}
+
+static int load_base(const struct pp_case *c, const char *base, struct pp_scan **scan,
+	struct pp_error *err)
+{
+	if (strstr(base, "..") || base[0] == '/')
+		return pp_fail(err, PP_ERR_EVIDENCE, "base '%s' is outside the evidence", base);
+	return load_scan(c->folder, base, scan, err);
+}
+
+static int load_rereads(const struct pp_case *c, const char *prefix, uint32_t rereads,
+	struct pp_scan **scan, struct pp_error *err)
+{
+	char name[48];
+	uint32_t i;
+
+	if (rereads > PP_REREADS_MAX)
+		return pp_fail(err, PP_ERR_EVIDENCE, "'%s' claims %u re-reads", c->path, rereads);
+	for (i = 0; i < rereads; i++) {
+		snprintf(name, sizeof(name), "%s-%u.bin", prefix, i + 1);
+		if (load_scan(c->path, name, &scan[i], err) != 0)
+			return -1;
+	}
 	return 0;
 }
 
 static int load_scans(struct pp_case *c, struct pp_error *err)
 {
-	char path[4608], name[32];
-	uint32_t i;
-
 	if (c->run.aftermath != PP_AFTER_SCANNED)
 		return 0;
-	if (strstr(c->run.base, "..") || c->run.base[0] == '/')
-		return pp_fail(err, PP_ERR_EVIDENCE, "base '%s' is outside the evidence", c->run.base);
-	if (join(path, sizeof(path), c->folder, c->run.base, err) != 0)
+	if (load_base(c, c->run.base, &c->base, err) != 0 ||
+		load_scan(c->path, "scan.bin", &c->scan, err) != 0)
 		return -1;
-	c->base = pp_scan_load(path, err);
-	if (!c->base)
+	return load_rereads(c, "reread", c->run.rereads, c->reread, err);
+}
+
+static int load_noise(struct pp_case *c, struct pp_error *err)
+{
+	const struct pp_noise_facts *n = &c->run.noise_run;
+
+	if (!c->run.noise)
+		return 0;
+	if (load_ledger(c, "noise.ledger", &n->run_id, n->layout.lanes, &c->noise_ledger,
+		&c->has_noise_ledger, err) != 0)
 		return -1;
-	if (join(path, sizeof(path), c->path, "scan.bin", err) != 0)
+	if (!n->scanned)
+		return 0;
+	if (load_base(c, n->base, &c->noise_base, err) != 0 ||
+		load_scan(c->path, "noise.bin", &c->noise_scan, err) != 0)
 		return -1;
-	c->scan = pp_scan_load(path, err);
-	if (!c->scan)
-		return -1;
-	if (c->run.rereads > PP_REREADS_MAX)
-		return pp_fail(err, PP_ERR_EVIDENCE, "'%s' claims %u re-reads", c->path, c->run.rereads);
-	for (i = 0; i < c->run.rereads; i++) {
-		snprintf(name, sizeof(name), "reread-%u.bin", i + 1);
-		if (join(path, sizeof(path), c->path, name, err) != 0)
-			return -1;
-		c->reread[i] = pp_scan_load(path, err);
-		if (!c->reread[i])
-			return -1;
-	}
-	return 0;
+	return load_rereads(c, "noise-reread", n->rereads, c->noise_reread, err);
 }
 
 static int load_all(struct pp_case *c, const char *folder, uint32_t cut, const char *serial_folder,
@@ -107,7 +137,8 @@ static int load_all(struct pp_case *c, const char *folder, uint32_t cut, const c
 	if (join(path, sizeof(path), c->path, "run.json", err) != 0 ||
 		pp_run_facts_load(&c->run, path, err) != 0)
 		return -1;
-	if (load_ledger(c, err) != 0 || load_scans(c, err) != 0)
+	if (load_ledger(c, "acks.ledger", &c->run.run_id, c->run.layout.lanes, &c->ledger,
+		&c->has_ledger, err) != 0 || load_scans(c, err) != 0 || load_noise(c, err) != 0)
 		return -1;
 	if (load_counters(c, "drive-before.json", &c->before, err) != 0)
 		return -1;
@@ -132,7 +163,13 @@ void pp_case_release(struct pp_case *c)
 		pp_ledger_data_release(&c->ledger);
 	pp_scan_free(c->base);
 	pp_scan_free(c->scan);
-	for (i = 0; i < PP_REREADS_MAX; i++)
+	if (c->has_noise_ledger)
+		pp_ledger_data_release(&c->noise_ledger);
+	pp_scan_free(c->noise_base);
+	pp_scan_free(c->noise_scan);
+	for (i = 0; i < PP_REREADS_MAX; i++) {
 		pp_scan_free(c->reread[i]);
+		pp_scan_free(c->noise_reread[i]);
+	}
 	memset(c, 0, sizeof(*c));
 }

@@ -12,7 +12,9 @@
 #include "src/core/file.h"
 #include "src/core/text.h"
 
-#define TRIALS_MAX 1000000
+#define TRIALS_MAX   1000000
+#define NOISE_RANGES 16 /* of lost noise that are read again, */
+#define NOISE_SLOTS  64 /* so many slots of each */
 
 struct loader {
 	struct pp_evidence *out;
@@ -107,15 +109,17 @@ static int judge_one(struct loader *l, struct pp_case *c, const char *name,
 static int witness_cut(struct loader *l, uint32_t cut, char (*names)[256], int drives,
 	struct pp_witness *witness)
 {
+	static const char *const ledgers[] = { "acks.ledger", "noise.ledger" };
 	int i;
 
 	memset(witness, 0, sizeof(*witness));
-	for (i = 0; i < drives; i++) {
+	for (i = 0; i < 2 * drives; i++) {
 		char path[4608];
 		struct pp_ledger_data ledger;
 		struct stat st;
 
-		pp_text_format(path, sizeof(path), "%s/cuts/%04u/%s/acks.ledger", l->out->folder, cut, names[i]);
+		pp_text_format(path, sizeof(path), "%s/cuts/%04u/%s/%s", l->out->folder, cut, names[i / 2],
+			ledgers[i % 2]);
 		if (stat(path, &st) != 0)
 			continue;
 		if (pp_ledger_load(path, &ledger, l->err) != 0)
@@ -334,9 +338,10 @@ int pp_evidence_add_cut(struct pp_evidence *evidence, uint32_t cut, bool write,
 	return 0;
 }
 
-int pp_evidence_would_be_losses(const char *folder, uint32_t cut, const char *serial_folder,
+static int losses_of(const char *folder, uint32_t cut, const char *serial_folder, bool of_noise,
 	struct pp_scan_range **ranges, size_t *count, size_t *unknown_runs, struct pp_error *err)
 {
+	const struct pp_oracle_result *o;
 	struct pp_counter_history history = { .live = false };
 	struct pp_witness witness = { .t_last_ns = 0 };
 	struct pp_judgement j;
@@ -353,15 +358,37 @@ int pp_evidence_would_be_losses(const char *folder, uint32_t cut, const char *se
 	if (rc == 0)
 		rc = pp_judge_case(c, &witness, &history, &j, err);
 	if (rc == 0) {
-		*count = pp_oracle_ranges(&j.oracle, ranges);
-		if (*count == 0 && j.oracle.losses)
+		o = of_noise ? &j.noise : &j.oracle;
+		*count = pp_oracle_ranges(o, ranges);
+		if (*count == 0 && o->losses)
 			rc = pp_fail_os(err, ENOMEM, "cannot list what looks lost");
-		*unknown_runs = j.oracle.unknown_runs;
+		*unknown_runs = o->unknown_runs;
 		pp_judgement_release(&j);
 	}
 	pp_case_release(c);
 	free(c);
 	return rc;
+}
+
+int pp_evidence_would_be_losses(const char *folder, uint32_t cut, const char *serial_folder,
+	struct pp_scan_range **ranges, size_t *count, size_t *unknown_runs, struct pp_error *err)
+{
+	return losses_of(folder, cut, serial_folder, false, ranges, count, unknown_runs, err);
+}
+
+int pp_evidence_noise_losses(const char *folder, uint32_t cut, const char *serial_folder,
+	struct pp_scan_range **ranges, size_t *count, size_t *unknown_runs, struct pp_error *err)
+{
+	size_t i;
+
+	if (losses_of(folder, cut, serial_folder, true, ranges, count, unknown_runs, err) != 0)
+		return -1;
+	if (*count > NOISE_RANGES)
+		*count = NOISE_RANGES;
+	for (i = 0; i < *count; i++)
+		if ((*ranges)[i].last - (*ranges)[i].first >= NOISE_SLOTS)
+			(*ranges)[i].last = (*ranges)[i].first + NOISE_SLOTS - 1;
+	return 0;
 }
 
 int pp_evidence_verdict(const struct pp_evidence *evidence, const struct pp_evidence *earlier,

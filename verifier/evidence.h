@@ -85,6 +85,9 @@ int pp_evidence_add_cut(struct pp_evidence *evidence, uint32_t cut, bool write,
  */
 int pp_evidence_would_be_losses(const char *folder, uint32_t cut, const char *serial_folder,
 	struct pp_scan_range **ranges, size_t *count, size_t *unknown_runs, struct pp_error *err);
+/* The same of the noise beside it (M7.6), and only some: one record of it is proof enough. */
+int pp_evidence_noise_losses(const char *folder, uint32_t cut, const char *serial_folder,
+	struct pp_scan_range **ranges, size_t *count, size_t *unknown_runs, struct pp_error *err);
 
 /* The verdict of one folder, the losses of earlier ones counted (M9.3). Caller releases. */
 int pp_evidence_verdict(const struct pp_evidence *evidence, const struct pp_evidence *earlier,

@@ -59,6 +59,10 @@ static const struct field run_fields[] = {
 	F_TEXT(pp_run_facts, resolution),
 };
 
+static const struct field noise_fields[] = {
+	F_TEXT(pp_noise_facts, base), F_BOOL(pp_noise_facts, scanned), F_U32(pp_noise_facts, rereads),
+};
+
 static const struct field layout_fields[] = {
 	F_U32(pp_layout, lanes), F_U32(pp_layout, group), F_U32(pp_layout, record_bytes),
 	F_U32(pp_layout, unit_bytes), F_BOOL(pp_layout, sub_block), F_U64(pp_layout, region_offset),
@@ -183,6 +187,18 @@ static json_t *put_layout(const struct pp_layout *layout)
 	return object;
 }
 
+static json_t *put_noise(const struct pp_noise_facts *noise)
+{
+	char id[PP_RUN_ID_TEXT_BYTES];
+	json_t *object = json_object();
+
+	pp_run_id_format(&noise->run_id, id);
+	json_object_set_new(object, "run_id", json_string(id));
+	json_object_set_new(object, "layout", put_layout(&noise->layout));
+	put_fields(object, noise_fields, COUNT(noise_fields), noise);
+	return object;
+}
+
 int pp_run_facts_save(const struct pp_run_facts *facts, const char *path, struct pp_error *err)
 {
 	char id[PP_RUN_ID_TEXT_BYTES];
@@ -195,6 +211,8 @@ int pp_run_facts_save(const struct pp_run_facts *facts, const char *path, struct
 	json_object_set_new(object, "layout", put_layout(&facts->layout));
 	json_object_set_new(object, "aftermath", json_string(aftermaths[facts->aftermath]));
 	put_fields(object, run_fields, COUNT(run_fields), facts);
+	if (facts->noise)
+		json_object_set_new(object, "noise_run", put_noise(&facts->noise_run));
 	return pp_json_save(object, path, err);
 }
 
@@ -236,6 +254,20 @@ static int get_layout(struct pp_json_in *in, const json_t *object, struct pp_lay
 	return 0;
 }
 
+static int get_noise(struct pp_json_in *in, const json_t *object, struct pp_noise_facts *noise)
+{
+	char text[64];
+
+	if (!json_is_object(object))
+		return pp_fail(in->err, PP_ERR_EVIDENCE, "'%s': noise without a 'noise_run'", in->where);
+	in->object = object;
+	pp_json_str(in, "run_id", text, sizeof(text));
+	if (in->ok && !pp_run_id_parse(text, &noise->run_id))
+		return pp_fail(in->err, PP_ERR_EVIDENCE, "'%s': '%s' is no run id", in->where, text);
+	get_fields(in, noise_fields, COUNT(noise_fields), noise);
+	return in->ok ? get_layout(in, json_object_get(object, "layout"), &noise->layout) : -1;
+}
+
 static int get_run(struct pp_json_in *in, struct pp_run_facts *facts)
 {
 	const json_t *object = in->object;
@@ -261,6 +293,8 @@ static int get_run(struct pp_json_in *in, struct pp_run_facts *facts)
 	if (!pp_method_find(facts->method))
 		return pp_fail(in->err, PP_ERR_EVIDENCE, "'%s': this tool knows no method '%s'", in->where,
 			facts->method);
+	if (facts->noise && get_noise(in, json_object_get(object, "noise_run"), &facts->noise_run) != 0)
+		return -1;
 	return get_layout(in, json_object_get(object, "layout"), &facts->layout);
 }
 

@@ -60,6 +60,15 @@ enum pp_aftermath {
 };
 const char *pp_aftermath_name(enum pp_aftermath after);
 
+/* M7.6: the unsynced writes beside a run, in an area of their own of the same drive. */
+struct pp_noise_facts {
+	struct pp_run_id run_id;
+	struct pp_layout layout;
+	char base[256];                 /* as the run's */
+	bool scanned;                   /* noise.bin is whole */
+	uint32_t rereads;               /* noise-reread-1.bin ... exist */
+};
+
 struct pp_run_facts {
 	struct pp_run_id run_id;
 	uint32_t index;                 /* of the drive in the plan: the wire's run index */
@@ -73,6 +82,7 @@ struct pp_run_facts {
 	char policy[PP_TEXT_SHORT];     /* read back before the run */
 	char policy_after[PP_TEXT_SHORT]; /* and after the boot; "" where it was not */
 	bool fua, no_volatile_cache, noise;
+	struct pp_noise_facts noise_run; /* where noise is set */
 	bool cache_protected;           /* the plan says so */
 	uint64_t drive_bytes;
 	char base[256];                 /* path of the base scan, relative to the campaign's folder */

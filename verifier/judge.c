@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/core/text.h"
+#include "verdict.h"
 
 #define MS_NS 1000000LL
 
@@ -190,6 +191,56 @@ static int ask_oracle(const struct pp_case *c, const struct pp_witness *w, struc
 	return 0;
 }
 
+/* ---- noise (M7.6) --------------------------------------------------------------------------- */
+
+/* What was acked while the machine lived, and is an older record in every read since. */
+static bool noise_is_lost(const struct pp_case *c, const struct pp_witness *w,
+	const struct pp_loss *loss)
+{
+	int64_t at;
+	uint32_t k;
+
+	if (loss->class != PP_LOSS_STALE || !loss->by_ack || !loss->seq || loss->unstable)
+		return false;
+	for (k = 0; k < c->run.noise_run.rereads; k++)
+		if (!pp_scan_slot(c->noise_reread[k], loss->lane, loss->slot))
+			return false;
+	at = pp_ledger_t_acked(&c->noise_ledger, loss->lane, loss->seq);
+	return at != PP_LEDGER_NEVER && at < w->t_last_ns;
+}
+
+/*
+ * Noise witnesses that the cut reached the drive, and nothing else: nobody promised to keep it. It
+ * does so only where a block is overwritten in place (M7.2): elsewhere the file system can lose it.
+ */
+static int judge_noise(const struct pp_case *c, const struct pp_witness *w, struct pp_judgement *j,
+	struct pp_error *err)
+{
+	const struct pp_noise_facts *n = &c->run.noise_run;
+	struct pp_oracle_input in = { .layout = &n->layout, .run = n->run_id, .base = c->noise_base,
+		.scan = c->noise_scan, .rereads = n->rereads, .kind = c->run.kind };
+	struct pp_arm_key key = j->trial.key;
+	uint32_t lane;
+	size_t i;
+
+	if (!c->run.noise || !c->has_noise_ledger)
+		return 0;
+	j->noise_acked = pp_ledger_data_records(&c->noise_ledger);
+	if (c->run.aftermath != PP_AFTER_SCANNED || !c->noise_scan)
+		return 0;
+	for (lane = 0; lane < n->layout.lanes; lane++)
+		in.acked[lane] = pp_ledger_data_acked(&c->noise_ledger, lane);
+	memcpy(in.reread, c->noise_reread, sizeof(in.reread));
+	if (pp_oracle_judge(&in, &j->noise, err) != 0)
+		return pp_fail_within(err, "noise of '%s' contradicts itself", c->path);
+	pp_text_copy(key.workload, sizeof(key.workload), pp_workload_name(n->layout.workload));
+	for (i = 0; i < j->noise.losses; i++)
+		j->noise_lost += noise_is_lost(c, w, &j->noise.loss[i]);
+	j->trial.noise_lost = j->noise_lost && n->rereads == PP_REREADS_MAX &&
+		pp_verdict_shows_cache(&key);
+	return 0;
+}
+
 static void set_open(struct pp_trial *t, const char *reason)
 {
 	t->outcome = PP_TRIAL_OPEN;
@@ -241,6 +292,9 @@ static void judge_power(const struct pp_case *c, struct pp_judgement *j)
 	if (j->counters == PP_COUNTERS_ROSE) {
 		t->drive_lost_power = true;
 		pp_text_copy(t->drive_power_witness, sizeof(t->drive_power_witness), "its own counters");
+	} else if (t->noise_lost) {
+		t->drive_lost_power = true;
+		pp_text_copy(t->drive_power_witness, sizeof(t->drive_power_witness), "lost acked noise");
 	}
 	for (i = 0; i < 3 && !t->drive_lost_power; i++) {
 		if (!c->cut.watts_known || !c->cut.watts_zero || c->cut.battery ||
@@ -261,6 +315,9 @@ static void judge_counters(const struct pp_case *c, struct pp_counter_history *h
 		return;
 	j->counters = pp_cut_counters(history, &c->before, &c->after, j->counters_reason);
 	if (j->counters == PP_COUNTERS_AGAINST)
+		return;
+	/* M5.4, M5.5, M7.6: what the drive forgot is its own word too. */
+	if (j->trial.noise_lost)
 		return;
 	/* M5.4: a cut of DC is a cut of this drive only by the drive's own word. */
 	if (strcmp(c->cut.cut_kind, "mains") != 0 && j->counters == PP_COUNTERS_NONE) {
@@ -292,6 +349,8 @@ int pp_judge_case(const struct pp_case *c, const struct pp_witness *witness,
 	t->swapped = c->run.swapped;
 	t->run_id = c->run.run_id;
 	pp_cut_prove(&c->cut, witness, &out->proof);
+	if (judge_noise(c, witness, out, err) != 0)
+		return -1;
 	judge_counters(c, history, out);
 	if (!c->has_ledger) {
 		settle_void(out->proof.void_reason[0] ? out->proof.void_reason : "no ledger", t);
@@ -300,8 +359,10 @@ int pp_judge_case(const struct pp_case *c, const struct pp_witness *witness,
 	t->records_acked = pp_ledger_data_records(&c->ledger);
 	count_flushes(c, method, out);
 	judge_exposure(c, method, witness, out);
-	if (c->run.aftermath == PP_AFTER_SCANNED && ask_oracle(c, witness, out, err) != 0)
+	if (c->run.aftermath == PP_AFTER_SCANNED && ask_oracle(c, witness, out, err) != 0) {
+		pp_judgement_release(out);
 		return -1;
+	}
 	if (c->run.aftermath == PP_AFTER_DEVICE_GONE)
 		lose_everything(c, PP_LOSS_DEVICE_GONE, t);
 	if (c->run.aftermath == PP_AFTER_FS_GONE)
@@ -317,6 +378,8 @@ int pp_judge_case(const struct pp_case *c, const struct pp_witness *witness,
 		settle_void("the drive's cache policy is not the arm's", t); /* M1.5 */
 	} else if (c->run.failed) {
 		settle_void("I/O error", t);
+	} else if (c->run.noise && !out->noise_acked) {
+		settle_void("the arm's noise was not there", t); /* M1.3: it ran under other conditions */
 	} else {
 		t->proven = true;
 		settle(c, method, out);
@@ -328,4 +391,5 @@ int pp_judge_case(const struct pp_case *c, const struct pp_witness *witness,
 void pp_judgement_release(struct pp_judgement *judgement)
 {
 	pp_oracle_release(&judgement->oracle);
+	pp_oracle_release(&judgement->noise);
 }

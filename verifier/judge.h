@@ -23,6 +23,10 @@ struct pp_case {
 	struct pp_ledger_data ledger;
 	bool has_ledger;
 	struct pp_scan *base, *scan, *reread[PP_REREADS_MAX];
+	/* the same of the noise beside it (M7.6); no scan where there was none to load */
+	struct pp_ledger_data noise_ledger;
+	bool has_noise_ledger;
+	struct pp_scan *noise_base, *noise_scan, *noise_reread[PP_REREADS_MAX];
 	struct pp_drive_counters before, after;
 };
 
@@ -35,6 +39,8 @@ void pp_case_release(struct pp_case *c);
 struct pp_judgement {
 	struct pp_trial trial;
 	struct pp_oracle_result oracle; /* empty where there was nothing to scan */
+	struct pp_oracle_result noise;  /* of the noise: it witnesses the cut, and has no verdict */
+	uint64_t noise_acked, noise_lost; /* records; lost: so that it proves the cut (M7.6) */
 	struct pp_cut_proof proof;
 	int64_t t_last_ns, t_last_ack_ns, exposure_limit_ns;
 	uint64_t flushes, syncs;

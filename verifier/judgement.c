@@ -113,6 +113,7 @@ static void put_trial(json_t *o, const struct pp_trial *t)
 	json_object_set_new(o, "policy_lost", json_boolean(t->policy_lost));
 	json_object_set_new(o, "drive_lost_power", json_boolean(t->drive_lost_power));
 	json_object_set_new(o, "drive_power_witness", json_string(t->drive_power_witness));
+	json_object_set_new(o, "noise_lost", json_boolean(t->noise_lost));
 	json_object_set_new(o, "kernel_asked", json_boolean(t->kernel_asked));
 	json_object_set_new(o, "via_flush", json_boolean(t->via_flush));
 	json_object_set_new(o, "tears_by_block_bytes", tears_of(t));
@@ -145,6 +146,8 @@ int pp_judgement_save(const struct pp_judgement *j, const char *path, struct pp_
 	json_object_set_new(o, "exposure_limit_ns", json_integer(j->exposure_limit_ns));
 	json_object_set_new(o, "syncs", json_integer((int64_t)j->syncs));
 	json_object_set_new(o, "flushes", json_integer((int64_t)j->flushes));
+	json_object_set_new(o, "noise_records_acked", json_integer((int64_t)j->noise_acked));
+	json_object_set_new(o, "noise_records_lost", json_integer((int64_t)j->noise_lost));
 	put_oracle(o, &j->oracle);
 	return pp_json_save(o, path, err);
 }

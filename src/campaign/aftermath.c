@@ -49,6 +49,13 @@ static int scan_stand(struct pp_campaign *c, struct pp_stand *s, struct look *lo
 	pp_say(c, "scanning drive %s", s->plan->name);
 	if (pp_stand_scan(c, s, &s->area[s->now->set], NULL, 0, relative, err) != 0)
 		return -1;
+	if (s->run.noise) {
+		pp_text_format(relative, sizeof(relative), "cuts/%04u/%s/noise.bin", c->cut.number,
+			s->folder);
+		if (pp_stand_scan(c, s, &s->noise, NULL, 0, relative, err) != 0)
+			return -1;
+		s->run.noise_run.scanned = true;
+	}
 	settle(s, look, PP_AFTER_SCANNED, "");
 	return 0;
 }
@@ -167,6 +174,27 @@ static int look_at_all(struct pp_campaign *c, struct look *looks, struct pp_erro
 
 /* ---- one read does not convict (M4.7) --------------------------------------------------------- */
 
+/* Noise that looks lost is read again just so: it must prove that the cut reached the drive (M7.6). */
+static int find_lost_noise(struct pp_campaign *c, struct pp_stand *s, bool resumed,
+	struct pp_error *err)
+{
+	size_t unknown = 0;
+
+	free(s->noise_ranges);
+	s->noise_ranges = NULL;
+	s->noise_range_count = 0;
+	if (!s->run.noise || !s->run.noise_run.scanned)
+		return 0;
+	if (pp_evidence_noise_losses(c->folder, c->cut.number, s->folder, &s->noise_ranges,
+		&s->noise_range_count, &unknown, err) != 0)
+		return -1;
+	if (resumed && unknown) { /* something wrote there since: it proves nothing */
+		s->noise_range_count = 0;
+		s->run.noise_run.scanned = false;
+	}
+	return 0;
+}
+
 static int find_losses(struct pp_campaign *c, struct pp_stand *s, bool resumed,
 	struct pp_error *err)
 {
@@ -189,12 +217,32 @@ static int find_losses(struct pp_campaign *c, struct pp_stand *s, bool resumed,
 	if (s->range_count)
 		pp_say(c, "drive %s: %zu range%s of slots look lost: reading them again",
 			s->plan->name, s->range_count, s->range_count == 1 ? "" : "s");
+	return find_lost_noise(c, s, resumed, err);
+}
+
+static bool wants_reread(const struct pp_stand *s)
+{
+	return s->now && (s->range_count || s->noise_range_count);
+}
+
+static int reread_part(struct pp_campaign *c, struct pp_stand *s, const struct pp_area *area,
+	const struct pp_scan_range *ranges, size_t count, const char *name, uint32_t round,
+	uint32_t *rereads, struct pp_error *err)
+{
+	char relative[256];
+
+	if (!count)
+		return 0;
+	pp_text_format(relative, sizeof(relative), "cuts/%04u/%s/%s-%u.bin", c->cut.number, s->folder,
+		name, round);
+	if (pp_stand_scan(c, s, area, ranges, count, relative, err) != 0)
+		return -1;
+	*rereads = round;
 	return 0;
 }
 
 static int reread_once(struct pp_campaign *c, uint32_t round, struct pp_error *err)
 {
-	char relative[256];
 	uint32_t i;
 
 	if (pp_machine_sleep(&c->machine, 1000, err) != 0)
@@ -202,15 +250,12 @@ static int reread_once(struct pp_campaign *c, uint32_t round, struct pp_error *e
 	for (i = 0; i < c->plan.drives; i++) {
 		struct pp_stand *s = &c->stand[i];
 
-		if (!s->now || !s->range_count)
+		if (!wants_reread(s))
 			continue;
-		pp_text_format(relative, sizeof(relative), "cuts/%04u/%s/reread-%u.bin", c->cut.number,
-			s->folder, round);
-		if (pp_stand_scan(c, s, &s->area[s->now->set], s->ranges, s->range_count, relative,
-			err) != 0)
-			return -1;
-		s->run.rereads = round;
-		if (pp_run_save(c, s, err) != 0)
+		if (reread_part(c, s, &s->area[s->now->set], s->ranges, s->range_count, "reread", round,
+			&s->run.rereads, err) != 0 ||
+			reread_part(c, s, &s->noise, s->noise_ranges, s->noise_range_count, "noise-reread",
+			round, &s->run.noise_run.rereads, err) != 0 || pp_run_save(c, s, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -231,7 +276,7 @@ static int open_for_reread(struct pp_campaign *c, struct look *looks, struct pp_
 	for (i = 0; i < c->plan.drives && rc == 0; i++) {
 		struct pp_stand *s = &c->stand[i];
 
-		if (!s->now || !s->range_count || looks[i].present)
+		if (!wants_reread(s) || looks[i].present)
 			continue;
 		rc = pp_stand_prove(c, s, proof, err);
 		if (rc == 0 && proof->state != PP_TARGET_OK)
@@ -267,11 +312,11 @@ static int read_again(struct pp_campaign *c, struct look *looks, struct pp_error
 	for (i = 0; i < c->plan.drives; i++) {
 		struct pp_stand *s = &c->stand[i];
 
-		if (!s->now || !s->range_count)
+		if (!wants_reread(s))
 			continue;
 		any = true;
-		promised |= pp_workload_promise(c->plan.arms[s->now->set].workload, s->now->method,
-			s->spec.kind, NULL) == PP_PROMISE_MEDIA;
+		promised |= s->range_count && pp_workload_promise(c->plan.arms[s->now->set].workload,
+			s->now->method, s->spec.kind, NULL) == PP_PROMISE_MEDIA;
 	}
 	if (!any)
 		return 0;
@@ -314,16 +359,16 @@ static void check_file_system(struct pp_campaign *c, struct pp_stand *s)
 /* ---- what it comes to --------------------------------------------------------------------------- */
 
 /* The scan becomes the base of the next run, if it can vouch for every byte (M2.8, M3.3). */
-static void take_base(struct pp_campaign *c, struct pp_stand *s)
+static void take_base(struct pp_campaign *c, struct pp_stand *s, struct pp_area *area,
+	const char *name)
 {
-	struct pp_area *area = &s->area[s->now->set];
 	char path[4608], relative[256];
 	struct pp_error why;
 	struct pp_scan *scan;
 	uint32_t lane;
 	uint64_t i, k, taken;
 
-	pp_text_format(relative, sizeof(relative), "cuts/%04u/%s/scan.bin", c->cut.number, s->folder);
+	pp_text_format(relative, sizeof(relative), "cuts/%04u/%s/%s", c->cut.number, s->folder, name);
 	pp_text_format(path, sizeof(path), "%s/%s", c->folder, relative);
 	scan = pp_scan_load(path, &why);
 	if (!scan) {
@@ -359,7 +404,10 @@ static void conclude(struct pp_campaign *c, struct pp_stand *s, const struct pp_
 		t->collateral || s->run.fs_damaged || s->run.aftermath != PP_AFTER_SCANNED)
 		s->needs_build = true;
 	else
-		take_base(c, s);
+		take_base(c, s, &s->area[s->now->set], "scan.bin");
+	/* Lost noise breaks no promise: what stands there now is known, and is the next base. */
+	if (s->run.noise && !s->needs_build)
+		take_base(c, s, &s->noise, "noise.bin");
 }
 
 static int judge_all(struct pp_campaign *c, struct pp_error *err)

@@ -240,7 +240,7 @@ static int take_frame(struct agent_session *s, const struct pp_frame *frame, enu
 	case PP_FRAME_ECHO:
 		if (pp_echo_parse(frame, &echo, err) != 0)
 			return -1;
-		if (echo.run_index <= PP_ORDER_INDEX_MAX && echo.lane < PP_LANES_MAX)
+		if (echo.run_index <= PP_RUN_INDEX_MAX && echo.lane < PP_LANES_MAX)
 			agent_echo(&s->slots[echo.run_index], echo.lane, echo.last);
 		return 0;
 	case PP_FRAME_REQUEST:

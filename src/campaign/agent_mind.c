@@ -206,7 +206,7 @@ static void *mind_main(void *arg)
 		agent_session_break(s);
 	while (result && !last) {
 		last = atomic_load(&s->ending); /* once more after the end: it stops the lanes */
-		for (i = 0; i <= PP_ORDER_INDEX_MAX; i++)
+		for (i = 0; i <= PP_RUN_INDEX_MAX; i++)
 			mind_slot(&s->slots[i], result);
 		tick = next_tick(tick);
 		if (!last)

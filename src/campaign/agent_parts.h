@@ -21,7 +21,8 @@
 #include "src/core/target.h"
 #include "writer/writer.h"
 
-#define AGENT_SLOTS    (PP_ORDER_INDEX_MAX + 2) /* the last does orders of no drive */
+/* One a drive; one a drive's noise, which takes no orders; the last does orders of no drive. */
+#define AGENT_SLOTS    (PP_RUN_INDEX_MAX + 2)
 #define AGENT_GENERAL  (AGENT_SLOTS - 1)
 #define AGENT_QUEUE    64                       /* orders that may wait in a slot */
 #define AGENT_BEAT_MS  10                       /* M5 */
@@ -105,7 +106,7 @@ typedef int agent_order_fn(struct agent_slot *slot, const struct agent_request *
 agent_order_fn agent_identify, agent_smart, agent_share;
 agent_order_fn agent_format, agent_prove, agent_release, agent_check, agent_prewrite, agent_sizes;
 agent_order_fn agent_scan, agent_matrix;
-agent_order_fn agent_watch, agent_run, agent_stop;
+agent_order_fn agent_watch, agent_run, agent_noise, agent_stop;
 
 /* agent_target.c: M2.5, M2.7: the layout suits the proven target, whose files, as far as they are
  * there, are plain files on it; missing ones are fine if may_miss. */
@@ -121,6 +122,10 @@ void agent_slot_release(struct agent_slot *slot, bool *lazy);
 /* agent_run.c */
 /* Frees the slot's writer, if any; false if a lane of it hangs and was left behind. */
 bool agent_writer_end(struct agent_slot *slot, struct pp_stopped *stopped);
+/* The same for the noise beside the slot's run; a slot without is fine. */
+bool agent_noise_end(struct agent_slot *slot);
+/* Where that writer is: its thread is the drive's, only the writer, echoes and flags are its own. */
+struct agent_slot *agent_noise_slot(struct agent_slot *slot);
 void agent_unwatch(struct agent_slot *slot);
 void agent_echo(struct agent_slot *slot, uint32_t lane, uint64_t last);
 

@@ -149,21 +149,23 @@ static void adopt_writer(struct agent_slot *slot, struct pp_writer *writer)
 		echo_failed(slot, &why);
 }
 
-static int start_writer(struct agent_slot *slot, const struct pp_order *o, struct pp_error *err)
+/* Writes to the drive's target, under the run index of run: the drive's own slot, or its noise's. */
+static int start_writer(struct agent_slot *drive, struct agent_slot *run, const struct pp_order *o,
+	const struct pp_method *method, struct pp_error *err)
 {
 	char path[PP_TARGET_PATH_BYTES + PP_ORDER_FILE_BYTES];
-	struct pp_writer_config config = { .layout = o->layout, .method = o->method,
-		.target = &slot->target, .path = path, .run_id = o->run_id,
-		.compressible = o->compressible, .peer = { .ctx = slot, .ack = send_ack } };
+	struct pp_writer_config config = { .layout = o->layout, .method = method,
+		.target = &drive->target, .path = path, .run_id = o->run_id,
+		.compressible = o->compressible, .peer = { .ctx = run, .ack = send_ack } };
 	struct pp_writer *writer;
 
-	agent_base_path(slot, o->file, path, sizeof(path));
-	pthread_mutex_lock(&slot->lock);
-	memset(slot->early_echo, 0, sizeof(slot->early_echo));
-	slot->starting = true;
-	pthread_mutex_unlock(&slot->lock);
+	agent_base_path(drive, o->file, path, sizeof(path));
+	pthread_mutex_lock(&run->lock);
+	memset(run->early_echo, 0, sizeof(run->early_echo));
+	run->starting = true;
+	pthread_mutex_unlock(&run->lock);
 	writer = pp_writer_start(&config, err);
-	adopt_writer(slot, writer);
+	adopt_writer(run, writer);
 	return writer ? 0 : -1;
 }
 
@@ -179,11 +181,54 @@ int agent_run(struct agent_slot *slot, const struct agent_request *r, struct pp_
 		return pp_fail(err, PP_ERR_REFUSED, "method '%s' is n/a on this kind of target",
 			o->method->name);
 	if (agent_layout_check(slot, o, false, err) != 0 || watch(slot, &started, err) != 0 ||
-		start_writer(slot, o, err) != 0)
+		start_writer(slot, slot, o, o->method, err) != 0)
 		return -1;
 	started.agent_ns = (uint64_t)pp_clock_mono_ns();
 	pp_started_put(kv, &started);
 	return 0;
+}
+
+/* ---- noise (M7.6): a second writer on the target of the run -------------------------------- */
+
+struct agent_slot *agent_noise_slot(struct agent_slot *slot)
+{
+	return &slot->session->slots[slot->index + PP_NOISE_INDEX];
+}
+
+int agent_noise(struct agent_slot *slot, const struct agent_request *r, struct pp_buf *kv,
+	struct pp_error *err)
+{
+	struct agent_slot *noise = agent_noise_slot(slot);
+	struct pp_started started = { 0 };
+	bool beside, noisy;
+
+	pthread_mutex_lock(&slot->lock);
+	beside = slot->writer != NULL;
+	pthread_mutex_unlock(&slot->lock);
+	pthread_mutex_lock(&noise->lock);
+	noisy = noise->writer != NULL;
+	noise->noted = false;
+	noise->failed_ticks = 0;
+	pthread_mutex_unlock(&noise->lock);
+	if (!slot->proven || !beside)
+		return pp_fail(err, PP_ERR_REFUSED, "no run is on drive %u for noise to be beside",
+			slot->index);
+	if (noisy)
+		return pp_fail(err, PP_ERR_REFUSED, "noise is on drive %u already", slot->index);
+	if (r->order.layout.workload != PP_OVERWRITE)
+		return pp_fail(err, PP_ERR_REFUSED, "noise is for workload overwrite");
+	if (agent_layout_check(slot, &r->order, false, err) != 0 ||
+		start_writer(slot, noise, &r->order, pp_method_find(PP_NOISE_METHOD), err) != 0)
+		return -1;
+	started.agent_ns = (uint64_t)pp_clock_mono_ns();
+	started.log_watched = true; /* by the run */
+	pp_started_put(kv, &started);
+	return 0;
+}
+
+bool agent_noise_end(struct agent_slot *slot)
+{
+	return slot->index > PP_ORDER_INDEX_MAX || agent_writer_end(agent_noise_slot(slot), NULL);
 }
 
 static void fill_stopped(struct agent_slot *slot, const struct pp_writer_result *result,
@@ -246,6 +291,7 @@ int agent_stop(struct agent_slot *slot, const struct agent_request *r, struct pp
 	pthread_mutex_unlock(&slot->lock);
 	if (!running)
 		return pp_fail(err, PP_ERR_REFUSED, "no run is on drive %u", slot->index);
+	agent_noise_end(slot);
 	agent_writer_end(slot, &stopped);
 	pp_stopped_put(kv, &stopped);
 	return 0;

@@ -20,6 +20,7 @@ static agent_order_fn *const order_functions[PP_ORDER_KINDS] = {
 	[PP_ORDER_SIZES] = agent_sizes,
 	[PP_ORDER_WATCH] = agent_watch,
 	[PP_ORDER_RUN] = agent_run,
+	[PP_ORDER_NOISE] = agent_noise,
 	[PP_ORDER_STOP] = agent_stop,
 	[PP_ORDER_SCAN] = agent_scan,
 	[PP_ORDER_MATRIX] = agent_matrix,

@@ -26,17 +26,22 @@ static const struct pp_allow *allow_of(const struct agent_slot *slot)
 	return &slot->session->config->allow;
 }
 
-int agent_need_idle(struct agent_slot *slot, struct pp_error *err)
+static bool is_running(struct agent_slot *slot)
 {
 	bool running;
 
-	if (!slot->proven)
-		return pp_fail(err, PP_ERR_REFUSED, "the target of drive %u has not been proven",
-			slot->index);
 	pthread_mutex_lock(&slot->lock);
 	running = slot->writer != NULL;
 	pthread_mutex_unlock(&slot->lock);
-	if (running)
+	return running;
+}
+
+int agent_need_idle(struct agent_slot *slot, struct pp_error *err)
+{
+	if (!slot->proven)
+		return pp_fail(err, PP_ERR_REFUSED, "the target of drive %u has not been proven",
+			slot->index);
+	if (is_running(slot) || is_running(agent_noise_slot(slot)))
 		return pp_fail(err, PP_ERR_REFUSED, "a run is on drive %u: stop it first", slot->index);
 	return 0;
 }
@@ -122,6 +127,7 @@ int agent_prove(struct agent_slot *slot, const struct agent_request *r, struct p
 void agent_slot_release(struct agent_slot *slot, bool *lazy)
 {
 	*lazy = false;
+	agent_noise_end(slot);
 	agent_writer_end(slot, NULL);
 	agent_unwatch(slot);
 	if (!slot->proven)

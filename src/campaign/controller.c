@@ -376,8 +376,10 @@ static void close_all(struct pp_campaign *c, struct pp_campaign_result *result)
 	pp_power_close(c, result);
 	/* The hello may still be wanted by nobody: end the listener last. */
 	pp_listener_close(c->machine.listener);
-	for (i = 0; c->stand && i < c->plan.drives; i++)
+	for (i = 0; c->stand && i < c->plan.drives; i++) {
 		free(c->stand[i].ranges);
+		free(c->stand[i].noise_ranges);
+	}
 	free(c->stand);
 	pp_evidence_release(&c->evidence);
 }

@@ -108,7 +108,24 @@ static void fill_run(struct pp_campaign *c, struct pp_stand *s, const struct pp_
 	r->cache_protected = s->plan->cache_protected;
 	r->drive_bytes = d->size_bytes;
 	pp_text_copy(r->base, sizeof(r->base), area->base);
+	r->noise = c->plan.arms[s->now->set].noise;
+	if (r->noise) {
+		r->noise_run.layout = s->noise.layout;
+		pp_text_copy(r->noise_run.base, sizeof(r->noise_run.base), s->noise.base);
+	}
 	pp_text_copy(c->cut.kernel, sizeof(c->cut.kernel), c->machine.hello.kernel);
+}
+
+static int open_ledger(struct pp_campaign *c, struct pp_stand *s, const char *name, uint32_t index,
+	const struct pp_run_id *run, uint32_t lanes, struct pp_ledger **ledger, struct pp_error *err)
+{
+	char path[4608];
+
+	if (pp_cut_path(c, s, name, path, sizeof(path), err) != 0)
+		return -1;
+	*ledger = pp_ledger_create(path, run, lanes, err);
+	return *ledger ? pp_listener_bind(c->machine.listener, c->machine.session, index, *ledger, err)
+		: -1;
 }
 
 /* The target proven, its facts and a fresh run id on disk before the agent hears of it (M3.2). */
@@ -130,16 +147,16 @@ static int prepare_run(struct pp_campaign *c, struct pp_stand *s, struct pp_erro
 		goto out;
 	}
 	fill_run(c, s, proof);
-	if (pp_run_id_draw(&s->run.run_id, err) != 0)
+	if (pp_run_id_draw(&s->run.run_id, err) != 0 ||
+		(s->run.noise && pp_run_id_draw(&s->run.noise_run.run_id, err) != 0))
 		goto out;
 	if (c->plan.arms[s->now->set].random) /* an order of its own, never the sequential one */
 		s->run.layout.shuffle = (le64_get(s->run.run_id.bytes) & INT64_MAX) | 1;
-	if (pp_run_save(c, s, err) != 0 ||
-		pp_cut_path(c, s, "acks.ledger", path, sizeof(path), err) != 0)
+	if (pp_run_save(c, s, err) != 0 || open_ledger(c, s, "acks.ledger", s->index, &s->run.run_id,
+		s->run.layout.lanes, &s->ledger, err) != 0)
 		goto out;
-	s->ledger = pp_ledger_create(path, &s->run.run_id, s->run.layout.lanes, err);
-	if (!s->ledger || pp_listener_bind(c->machine.listener, c->machine.session, s->index,
-		s->ledger, err) != 0)
+	if (s->run.noise && open_ledger(c, s, "noise.ledger", s->index + PP_NOISE_INDEX,
+		&s->run.noise_run.run_id, s->run.noise_run.layout.lanes, &s->noise_ledger, err) != 0)
 		goto out;
 	rc = 0;
 out:
@@ -172,7 +189,36 @@ static int start_run(struct pp_campaign *c, struct pp_stand *s, struct pp_error 
 	return rc != 0 ? -1 : pp_ledger_mark(s->ledger, pp_clock_mono_ns(), PP_MARK_WRITING, 0, err);
 }
 
+static int start_noise(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err)
+{
+	struct pp_order order;
+
+	memset(&c->machine.news[s->index + PP_NOISE_INDEX], 0, sizeof(c->machine.news[0]));
+	pp_order_init(&order, PP_ORDER_NOISE);
+	order.index = s->index;
+	order.layout = s->run.noise_run.layout;
+	order.run_id = s->run.noise_run.run_id;
+	order.compressible = c->plan.arms[s->now->set].compressible;
+	pp_text_copy(order.file, sizeof(order.file), s->noise.file);
+	if (pp_machine_order(&c->machine, &order, NULL, QUICK_MS, NULL, NULL, err) != 0)
+		return -1;
+	return pp_ledger_mark(s->noise_ledger, pp_clock_mono_ns(), PP_MARK_WRITING, 0, err);
+}
+
 /* ---- writing ----------------------------------------------------------------------------------- */
+
+/* What a run (or its noise) has acked so far; *begun is cleared where that is nothing. */
+static uint64_t acks_of(struct pp_campaign *c, uint32_t index, bool *begun)
+{
+	struct pp_session_state state;
+	struct pp_error ignored;
+
+	if (pp_listener_snapshot(c->machine.listener, c->machine.session, index, &state, NULL, 0,
+		&ignored) != 0)
+		return 0;
+	*begun &= state.acks != 0 || c->machine.news[index].failed;
+	return state.acks;
+}
 
 static void count_acks(struct pp_campaign *c, bool *all_begun, bool *any_full)
 {
@@ -183,17 +229,12 @@ static void count_acks(struct pp_campaign *c, bool *all_begun, bool *any_full)
 
 	*all_begun = true;
 	for (i = 0; i < c->plan.drives; i++) {
-		struct pp_session_state state;
-		struct pp_error ignored;
-
 		if (!c->stand[i].now)
 			continue;
 		*any_full |= c->machine.news[i].full;
-		if (pp_listener_snapshot(c->machine.listener, c->machine.session, i, &state, NULL, 0,
-			&ignored) != 0)
-			continue;
-		acks += state.acks;
-		*all_begun &= state.acks != 0 || c->machine.news[i].failed;
+		acks += acks_of(c, i, all_begun);
+		if (c->stand[i].run.noise)
+			acks_of(c, i + PP_NOISE_INDEX, all_begun);
 	}
 	if (c->progress.acks && acks >= c->progress.acks && now > last_ns)
 		c->progress.acks_per_s = (double)(acks - c->progress.acks) * 1e9 /
@@ -242,9 +283,13 @@ static void mark_all(struct pp_campaign *c, enum pp_mark mark, int64_t t_ns)
 	struct pp_error why;
 	uint32_t i;
 
-	for (i = 0; i < c->plan.drives; i++)
-		if (c->stand[i].ledger && pp_ledger_mark(c->stand[i].ledger, t_ns, mark, 0, &why) != 0)
+	for (i = 0; i < c->plan.drives; i++) {
+		struct pp_stand *s = &c->stand[i];
+
+		if ((s->ledger && pp_ledger_mark(s->ledger, t_ns, mark, 0, &why) != 0) ||
+			(s->noise_ledger && pp_ledger_mark(s->noise_ledger, t_ns, mark, 0, &why) != 0))
 			pp_say(c, "%s", why.text);
+	}
 }
 
 /* ---- the cut ----------------------------------------------------------------------------------- */
@@ -268,9 +313,13 @@ static int save_ledgers(struct pp_campaign *c, struct pp_error *err)
 {
 	uint32_t i;
 
-	for (i = 0; i < c->plan.drives; i++)
-		if (c->stand[i].ledger && pp_ledger_sync(c->stand[i].ledger, err) != 0)
+	for (i = 0; i < c->plan.drives; i++) {
+		struct pp_stand *s = &c->stand[i];
+
+		if ((s->ledger && pp_ledger_sync(s->ledger, err) != 0) ||
+			(s->noise_ledger && pp_ledger_sync(s->noise_ledger, err) != 0))
 			return -1;
+	}
 	return 0;
 }
 
@@ -319,21 +368,27 @@ static int take_power(struct pp_campaign *c, struct pp_error *err)
 	return pp_cut_save(c, "booting", err);
 }
 
+static void close_ledger(struct pp_campaign *c, uint64_t session, uint32_t index,
+	struct pp_ledger **ledger)
+{
+	struct pp_error why;
+
+	if (!*ledger)
+		return;
+	pp_listener_unbind(c->machine.listener, session, index);
+	if (pp_ledger_close(*ledger, &why) != 0)
+		pp_say(c, "%s", why.text);
+	*ledger = NULL;
+}
+
 /* After the machine is back (or is not): nothing of the old session is wanted any more. */
 static void close_ledgers(struct pp_campaign *c, uint64_t session)
 {
-	struct pp_error why;
 	uint32_t i;
 
 	for (i = 0; i < c->plan.drives; i++) {
-		struct pp_stand *s = &c->stand[i];
-
-		if (!s->ledger)
-			continue;
-		pp_listener_unbind(c->machine.listener, session, i);
-		if (pp_ledger_close(s->ledger, &why) != 0)
-			pp_say(c, "drive %s: %s", s->plan->name, why.text);
-		s->ledger = NULL;
+		close_ledger(c, session, i, &c->stand[i].ledger);
+		close_ledger(c, session, i + PP_NOISE_INDEX, &c->stand[i].noise_ledger);
 	}
 }
 
@@ -343,12 +398,15 @@ static void take_news(struct pp_campaign *c, struct pp_error *err)
 
 	for (i = 0; i < c->plan.drives; i++) {
 		struct pp_stand *s = &c->stand[i];
+		const struct pp_run_news *news = &c->machine.news[i];
 
 		if (!s->now)
 			continue;
-		s->run.failed = c->machine.news[i].failed;
-		s->run.full = c->machine.news[i].full;
-		pp_text_copy(s->run.failed_text, sizeof(s->run.failed_text), c->machine.news[i].text);
+		s->run.full = news->full;
+		if (s->run.noise && !news->failed)
+			news += PP_NOISE_INDEX; /* its failure is the drive's as well (M2.3) */
+		s->run.failed = news->failed;
+		pp_text_copy(s->run.failed_text, sizeof(s->run.failed_text), news->text);
 		if (pp_run_save(c, s, err) != 0)
 			pp_say(c, "%s", err->text);
 	}
@@ -406,9 +464,12 @@ static int run_until_off(struct pp_campaign *c, struct pp_error *err)
 	c->cut.t_run_ns = pp_clock_mono_ns();
 	if (pp_cut_save(c, "writing", err) != 0)
 		return -1;
-	for (i = 0; i < c->plan.drives; i++)
-		if (c->stand[i].now && start_run(c, &c->stand[i], err) != 0)
+	for (i = 0; i < c->plan.drives; i++) {
+		struct pp_stand *s = &c->stand[i];
+
+		if (s->now && (start_run(c, s, err) != 0 || (s->run.noise && start_noise(c, s, err) != 0)))
 			return -1;
+	}
 	return let_write(c, err);
 }
 

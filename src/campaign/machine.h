@@ -27,7 +27,7 @@ struct pp_machine {
 	struct pp_hello hello;           /* of the session */
 	int64_t t_hello_ns;
 	enum pp_close closed;            /* how the session ended; NOT while it is open */
-	struct pp_run_news news[PP_ORDER_INDEX_MAX + 1];
+	struct pp_run_news news[PP_RUN_INDEX_MAX + 1];
 	struct pp_cut_facts *cut;        /* hellos are noted there; NULL: nobody wants to know */
 	const volatile sig_atomic_t *stop; /* a person wants to end it */
 	void (*say)(void *ctx, const char *text);

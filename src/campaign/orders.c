@@ -33,6 +33,7 @@ static const struct {
 	[PP_ORDER_SIZES] = { "sizes", G_INDEX | G_LAYOUT | G_FILE },
 	[PP_ORDER_WATCH] = { "watch", G_INDEX },
 	[PP_ORDER_RUN] = { "run", G_INDEX | G_LAYOUT | G_FILE | G_METHOD | G_RUN },
+	[PP_ORDER_NOISE] = { "noise", G_INDEX | G_LAYOUT | G_FILE | G_RUN },
 	[PP_ORDER_STOP] = { "stop", G_INDEX },
 	[PP_ORDER_SCAN] = { "scan", G_INDEX | G_LAYOUT | G_FILE | G_RANGES },
 	[PP_ORDER_MATRIX] = { "matrix", G_INDEX | G_MATRIX },

@@ -21,7 +21,8 @@
  * sizes      index layout file                       pp_sizes
  * watch      index                                   pp_started: beats from now on
  * run        index layout file method run_id compressible   pp_started
- * stop       index                                   pp_stopped
+ * noise      index layout file run_id compressible   pp_started; beside a run of the same index
+ * stop       index                                   pp_stopped, of the run; ends its noise too
  * scan       index layout file ranges                DATA: scan.bin; pp_scanned
  * matrix     index methods seconds block region_offset      DATA: blocks as pp_matrix_row_put, ""
  * poweroff, reboot                                   (nothing); answers before it acts
@@ -48,10 +49,14 @@
 #include "verifier/scan.h"
 
 #define PP_ORDER_INDEX_MAX    63     /* drives of a plan: 0 ... 63; also the run_index of acks */
+#define PP_NOISE_INDEX        64     /* added to it: the run_index of a drive's noise (M7.6) */
+#define PP_RUN_INDEX_MAX      (PP_NOISE_INDEX + PP_ORDER_INDEX_MAX)
 #define PP_ORDER_METHODS_MAX  64
 #define PP_ORDER_RANGES_MAX   65536
 #define PP_ORDER_FILE_BYTES   65
 #define PP_ORDER_FILE         "plugpull.target" /* base name of a target's files */
+#define PP_NOISE_FILE         "plugpull.noise"
+#define PP_NOISE_METHOD       "direct" /* each write acked when it returned, nothing ever synced */
 #define PP_ORDER_DATA_BYTES   (256u << 10)      /* of one DATA frame, at most */
 #define PP_ORDER_BYTES_MAX    PP_KV_BYTES_MAX
 
@@ -60,7 +65,7 @@ enum pp_answer_status { PP_ANSWER_DONE = 0, PP_ANSWER_FAILED = 1, PP_ANSWER_REFU
 enum pp_order_kind {
 	PP_ORDER_PING, PP_ORDER_IDENTIFY, PP_ORDER_SMART, PP_ORDER_SHARE, PP_ORDER_FORMAT,
 	PP_ORDER_PROVE, PP_ORDER_RELEASE, PP_ORDER_CHECK, PP_ORDER_PREWRITE, PP_ORDER_SIZES,
-	PP_ORDER_WATCH, PP_ORDER_RUN, PP_ORDER_STOP, PP_ORDER_SCAN, PP_ORDER_MATRIX,
+	PP_ORDER_WATCH, PP_ORDER_RUN, PP_ORDER_NOISE, PP_ORDER_STOP, PP_ORDER_SCAN, PP_ORDER_MATRIX,
 	PP_ORDER_POWEROFF, PP_ORDER_REBOOT,
 	PP_ORDER_KINDS
 };

@@ -321,7 +321,7 @@ int pp_scanned_get(const struct pp_kv *kv, struct pp_scanned *scanned, struct pp
 
 static const struct pp_field note_fields[] = {
 	PP_F_ENUM(pp_note, event, event_name, PP_NOTE_LOG + 1),
-	PP_F_U32_IN(pp_note, index, 0, PP_ORDER_INDEX_MAX),
+	PP_F_U32_IN(pp_note, index, 0, PP_RUN_INDEX_MAX),
 	PP_F_U32_IN(pp_note, lane, 0, PP_LANES_MAX - 1), PP_F_U64(pp_note, seq),
 	PP_F_TEXT(pp_note, call), PP_F_I64(pp_note, os_code), PP_F_TEXT(pp_note, text),
 };

@@ -44,16 +44,17 @@ struct pp_stand {
 	bool needs_build;         /* M2.8: before the next run */
 	bool gone;                /* nothing more can be had from it (M6.1) */
 	struct pp_area area[PP_PLAN_ARMS_MAX];
+	struct pp_area noise;     /* M7.6: used where any set of arms of this drive has noise */
 	struct pp_arm_state arm[PP_ARMS_A_DRIVE];
 	uint32_t arms;
 	uint32_t last_cut;        /* whose scan is the base of the next run; 0: a set-up's */
 	/* the cut in work */
 	struct pp_arm_state *now; /* NULL: this drive sits it out */
 	struct pp_run_facts run;
-	struct pp_ledger *ledger;
+	struct pp_ledger *ledger, *noise_ledger;
 	bool reread_wanted;
-	struct pp_scan_range *ranges;
-	size_t range_count;
+	struct pp_scan_range *ranges, *noise_ranges;
+	size_t range_count, noise_range_count;
 };
 
 struct pp_campaign {

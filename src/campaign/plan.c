@@ -344,6 +344,7 @@ static const struct plan_key keys[] = {
 	{ ARMS, "sub_block", K_BOOL, A(sub_block), 0, 0, NULL },
 	{ ARMS, "compressible", K_BOOL, A(compressible), 0, 0, NULL },
 	{ ARMS, "optional", K_BOOL, A(optional), 0, 0, NULL },
+	{ ARMS, "noise", K_BOOL, A(noise), 0, 0, NULL },
 };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 

@@ -52,6 +52,7 @@ struct pp_plan_arms {
 	uint32_t lanes, group, record_bytes;
 	bool random;                    /* overwrite: pattern = random */
 	bool sub_block, compressible, optional;
+	bool noise;                     /* M7.6: unsynced writes beside the records */
 	bool on_drive[PP_PLAN_DRIVES_MAX]; /* all unless `drives` names some */
 };
 

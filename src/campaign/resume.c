@@ -51,13 +51,16 @@ static int find_run(struct pp_campaign *c, struct pp_stand *s, struct pp_error *
 
 		if (strcmp(s->arm[i].method->name, s->run.method) == 0 &&
 			a->workload == s->run.layout.workload && a->lanes == s->run.layout.lanes &&
-			a->group == s->run.layout.group && a->record_bytes == s->run.layout.record_bytes)
+			a->group == s->run.layout.group && a->record_bytes == s->run.layout.record_bytes &&
+			a->noise == s->run.noise)
 			s->now = &s->arm[i];
 	}
 	if (!s->now)
 		return pp_fail(err, PP_ERR_EVIDENCE, "'%s' belongs to no arm of the plan", path);
 	s->area[s->now->set].used = true;
 	s->area[s->now->set].layout = s->run.layout;
+	s->noise.layout = s->run.noise_run.layout;
+	strcpy(s->noise.file, PP_NOISE_FILE);
 	return 0;
 }
 

@@ -40,27 +40,35 @@ static void add_arm(const struct pp_campaign *c, struct pp_stand *s, uint32_t se
 }
 
 static bool has_control(const struct pp_campaign *c, const struct pp_stand *s,
-	const struct pp_method *method)
+	const struct pp_method *method, bool noise)
 {
 	uint32_t i;
 
 	for (i = 0; i < s->arms; i++)
 		if (s->arm[i].method == method &&
-			c->plan.arms[s->arm[i].set].workload == PP_OVERWRITE)
+			c->plan.arms[s->arm[i].set].workload == PP_OVERWRITE &&
+			c->plan.arms[s->arm[i].set].noise == noise)
 			return true;
 	return false;
 }
 
 /*
  * Without controls nothing can be SAFE (M7): those that the plan leaves out are added, on
- * overwrite, where `direct` stands for the drive's cache.
+ * overwrite, where `direct` stands for the drive's cache. Noise fills that cache, so arms with noise
+ * and arms without have controls of their own.
  */
-static void add_controls(struct pp_campaign *c, struct pp_stand *s)
+static void add_controls(struct pp_campaign *c, struct pp_stand *s, bool noise)
 {
+	bool any = false;
 	uint32_t set, m;
 
 	for (set = 0; set < c->plan.arm_sets; set++)
-		if (c->plan.arms[set].on_drive[s->index] && c->plan.arms[set].workload == PP_OVERWRITE)
+		any |= c->plan.arms[set].on_drive[s->index] && c->plan.arms[set].noise == noise;
+	if (!any)
+		return;
+	for (set = 0; set < c->plan.arm_sets; set++)
+		if (c->plan.arms[set].on_drive[s->index] && c->plan.arms[set].noise == noise &&
+			c->plan.arms[set].workload == PP_OVERWRITE)
 			break;
 	if (set == c->plan.arm_sets) {
 		struct pp_plan_arms *a = &c->plan.arms[set];
@@ -69,6 +77,7 @@ static void add_controls(struct pp_campaign *c, struct pp_stand *s)
 			return;
 		memset(a, 0, sizeof(*a));
 		strcpy(a->name, "controls");
+		a->noise = noise;
 		a->lanes = a->group = 1;
 		a->record_bytes = 8192;
 		a->workload = PP_OVERWRITE;
@@ -76,7 +85,7 @@ static void add_controls(struct pp_campaign *c, struct pp_stand *s)
 	}
 	c->plan.arms[set].on_drive[s->index] = true;
 	for (m = 0; m < pp_method_count; m++)
-		if (pp_methods[m].control && !has_control(c, s, &pp_methods[m]))
+		if (pp_methods[m].control && !has_control(c, s, &pp_methods[m], noise))
 			add_arm(c, s, set, &pp_methods[m], true);
 }
 
@@ -90,8 +99,10 @@ void pp_schedule_init(struct pp_campaign *c)
 		for (set = 0; set < c->plan.arm_sets; set++)
 			for (m = 0; c->plan.arms[set].on_drive[d] && m < c->plan.arms[set].methods; m++)
 				add_arm(c, s, set, c->plan.arms[set].method[m], c->plan.arms[set].optional);
-		if (c->plan.controls)
-			add_controls(c, s);
+		if (c->plan.controls) {
+			add_controls(c, s, false);
+			add_controls(c, s, true);
+		}
 	}
 }
 
@@ -105,7 +116,7 @@ static bool is_of(const struct pp_campaign *c, const struct pp_stand *s,
 		strcmp(t->key.workload, pp_workload_name(a->workload)) == 0 &&
 		strcmp(t->key.pattern, a->random ? "random" : "sequential") == 0 &&
 		t->key.lanes == a->lanes && t->key.group == a->group &&
-		t->key.record_bytes == a->record_bytes;
+		t->key.record_bytes == a->record_bytes && t->key.noise == a->noise;
 }
 
 /* A person may have mended what made trials void before this controller was started. */

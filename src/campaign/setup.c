@@ -20,6 +20,8 @@
 
 #define RAW_START_BYTES  (1ULL << 20) /* leaves the first MiB of a raw drive alone */
 #define BUILD_TRIES      2
+#define NOISE_SHARE      4            /* noise gets one in so many bytes of the target */
+#define NOISE_RECORD     65536        /* fills a cache faster than small ones; less if need be */
 #define QUICK_MS         30000
 #define LONG_MS          600000
 
@@ -309,21 +311,48 @@ static int measure_speed(struct pp_campaign *c, struct pp_stand *s, struct pp_er
 
 /* ---- building --------------------------------------------------------------------------------- */
 
+/* One lane in a part of the target's end (M7.6): its records are as large as fit. */
+static int plan_noise(struct pp_stand *s, const struct pp_proof *proof, uint64_t start,
+	uint64_t bytes, struct pp_error *err)
+{
+	uint32_t unit = proof->unit_bytes, record;
+
+	strcpy(s->noise.file, PP_NOISE_FILE);
+	start += (unit - start % unit) % unit;
+	for (record = NOISE_RECORD;; record /= 2) {
+		uint32_t whole = record + (unit - record % unit) % unit;
+
+		if (pp_layout_init(&s->noise.layout, PP_OVERWRITE, 1, 1, whole, unit, false, start,
+			start + bytes, err) == 0)
+			return 0;
+		if (record <= unit || record <= PP_CELL_BYTES)
+			return pp_fail_within(err, "drive '%s', noise", s->plan->name);
+	}
+}
+
 /* Cuts the target into areas, one for each set of arms that this drive has. */
 static int plan_areas(struct pp_campaign *c, struct pp_stand *s, const struct pp_proof *proof,
 	struct pp_error *err)
 {
 	uint32_t i, n = 0, k = 0;
-	uint64_t each, room;
+	uint64_t each, room, noise;
 
-	for (i = 0; i < c->plan.arm_sets; i++)
+	for (i = 0; i < c->plan.arm_sets; i++) {
 		n += s->area[i].used = c->plan.arms[i].on_drive[s->index] &&
 			!(s->spec.kind == PP_TARGET_RAW && pp_workload_own_files(c->plan.arms[i].workload));
+		s->noise.used |= s->area[i].used && c->plan.arms[i].noise;
+	}
 	room = s->plan->size_bytes;
 	if (s->spec.kind == PP_TARGET_RAW && proof->size_bytes < room + RAW_START_BYTES)
 		return pp_fail(err, PP_ERR_USAGE, "drive '%s' has %llu bytes: too small for size_mib = %llu",
 			s->plan->name, (unsigned long long)proof->size_bytes,
 			(unsigned long long)(room >> 20));
+	noise = s->noise.used ? room / NOISE_SHARE : 0;
+	noise -= noise % proof->unit_bytes;
+	room -= noise;
+	if (noise && plan_noise(s, proof, s->spec.kind == PP_TARGET_RAW ? RAW_START_BYTES + room : 0,
+		noise > proof->unit_bytes ? noise - proof->unit_bytes : noise, err) != 0)
+		return -1;
 	each = room / (n ? n : 1);
 	each -= each % proof->unit_bytes;
 	for (i = 0; i < c->plan.arm_sets; i++) {
@@ -478,6 +507,8 @@ static int build_one(struct pp_campaign *c, struct pp_stand *s, struct pp_error 
 	for (i = 0; i < c->plan.arm_sets; i++)
 		if (s->area[i].used && prewrite(c, s, &s->area[i], err) != 0)
 			goto out;
+	if (s->noise.used && prewrite(c, s, &s->noise, err) != 0)
+		goto out;
 	/* What prewrite left in this folder of a raw drive is our own from now on. */
 	s->formatted |= s->spec.kind == PP_TARGET_RAW;
 	/* Our own records could look like a signature by chance: what stands there now is ours. */
@@ -506,6 +537,14 @@ static bool base_whole(const struct pp_campaign *c, const struct pp_area *area)
 }
 
 /* 1: whole; 0: not; -1. */
+static int scan_base(struct pp_campaign *c, struct pp_stand *s, struct pp_area *area,
+	struct pp_error *err)
+{
+	if (pp_stand_scan(c, s, area, NULL, 0, area->base, err) != 0)
+		return -1;
+	return base_whole(c, area);
+}
+
 static int scan_bases(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err)
 {
 	char folder[192];
@@ -525,10 +564,11 @@ static int scan_bases(struct pp_campaign *c, struct pp_stand *s, struct pp_error
 		if (!area->used)
 			continue;
 		pp_text_format(area->base, sizeof(area->base), "%s/scan-%u.bin", folder, i);
-		if (pp_stand_scan(c, s, area, NULL, 0, area->base, err) != 0)
-			rc = -1;
-		else if (!base_whole(c, area))
-			rc = 0;
+		rc = scan_base(c, s, area, err);
+	}
+	if (s->noise.used && rc == 1) {
+		pp_text_format(s->noise.base, sizeof(s->noise.base), "%s/scan-noise.bin", folder);
+		rc = scan_base(c, s, &s->noise, err);
 	}
 	if (rc >= 0 && (pp_stand_release(c, s, err) != 0 || save_setup(c, s, folder, err) != 0))
 		rc = -1;

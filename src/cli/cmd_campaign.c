@@ -303,8 +303,8 @@ static int show(struct run *r, const struct pp_campaign_result *result)
 	if (r->plan.has_lab)
 		snprintf(clean, sizeof(clean), "nothing is left running; the lab's machine and drives are gone");
 	else
-		snprintf(clean, sizeof(clean), "on the machine: remove the target ('plugpull.target*'), and "
-			"the agent with 'plugpull agent --uninstall'");
+		snprintf(clean, sizeof(clean), "on the machine: remove the target ('plugpull.target*', "
+			"'plugpull.noise'), and the agent with 'plugpull agent --uninstall'");
 	if (sentence(result))
 		fprintf(stderr, "plugpull campaign: %s%s%s\n", sentence(result), result->why[0] ? ": " : "",
 			result->why);

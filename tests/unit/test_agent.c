@@ -378,6 +378,44 @@ static void test_raw_and_matrix(void **state)
 }
 
 /* A folder of a mounted file system, by path; and nothing through a link that leads out of it. */
+/* M7.6: a second writer on the target of a run, under an index of its own; it ends with the run. */
+static void test_noise(void **state)
+{
+	struct pp_ledger *noise;
+	struct pp_error err = { 0 };
+	char path[128];
+	int tries;
+
+	(void)state;
+	need_loop();
+	start(image);
+	wait_connected();
+	order_base(PP_TARGET_RAW);
+	prove(PP_TARGET_OK);
+	layout(PP_OVERWRITE, 1, 4 * MB);
+	do_refused(PP_ORDER_NOISE, "no run is on drive 3");
+	do_done(PP_ORDER_PREWRITE);
+	start_run();
+	snprintf(path, sizeof(path), "%s/noise", folder);
+	o.run_id.bytes[0] = 0x77;
+	noise = pp_ledger_create(path, &o.run_id, 1, &err);
+	assert_int_equal(pp_listener_bind(listener, session, RUN + PP_NOISE_INDEX, noise, &err), 0);
+	o.layout.region_offset = 8 * MB;
+	do_done(PP_ORDER_NOISE);
+	do_refused(PP_ORDER_NOISE, "noise is on drive 3 already");
+	/* more than its window: the echoes reach it */
+	for (tries = 0; pp_ledger_acked(noise, 0) < 300 && tries < 6000; tries++)
+		pp_clock_sleep_ms(5);
+	assert_true(pp_ledger_acked(noise, 0) >= 300);
+	wait_acks(300);
+	stop_run();
+	do_done(PP_ORDER_RELEASE); /* idle: neither writes any more */
+	pp_listener_unbind(listener, session, RUN + PP_NOISE_INDEX);
+	assert_int_equal(pp_ledger_close(noise, &err), 0);
+	unlink(path);
+	finish();
+}
+
 static void test_allowed_folder(void **state)
 {
 	char mounted[96], inside[128], file[160];
@@ -736,6 +774,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused_targets, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_whole_dialogue, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_raw_and_matrix, set_up_drive, tear_down_drive),
+		cmocka_unit_test_setup_teardown(test_noise, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_allowed_folder, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_allowed_uuid, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_window_and_false_echo, set_up_drive,

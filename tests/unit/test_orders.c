@@ -172,6 +172,7 @@ static void test_orders_carry_their_groups(void **state)
 		{ PP_ORDER_CHECK, { "index=", "fs_uuid=" } },
 		{ PP_ORDER_PREWRITE, { "index=", "slots=", "file=", "run_id=", "direct=" } },
 		{ PP_ORDER_RUN, { "index=", "slots=", "file=", "run_id=", "method=" } },
+		{ PP_ORDER_NOISE, { "index=", "slots=", "file=", "run_id=" } },
 		{ PP_ORDER_SCAN, { "index=", "slots=", "file=", "ranges=" } },
 		{ PP_ORDER_MATRIX, { "index=", "methods=", "seconds_ms=" } },
 	};

@@ -38,6 +38,8 @@ static const struct {
 	{ "[drive b]\nserial = S2\nuuid = 1234\n", NULL },
 	{ "[drive b]\nserial = S2\npath = /srv/x\n", NULL },
 	{ "[lab]\nrig = vm\nbehaviour.a = honest\n", NULL },
+	{ "noise = yes\n", NULL },
+	{ "noise = 1\n", "noise is '1', expected yes or no" },
 	{ "lanes = 4\nlanes = 4\n", "t:14: lanes is given twice" },
 	{ "lanes = 65\n", "t:13: lanes is '65'" },
 	{ "lanes = 4 \n", NULL },
@@ -108,11 +110,14 @@ static void test_values(void **state)
 	assert_int_equal(plan.arms[0].methods, 2);
 	assert_string_equal(plan.arms[0].method[1]->name, "fsync (direct)");
 	assert_true(plan.arms[0].on_drive[0]);
+	assert_false(plan.arms[0].noise); /* M7.6 */
 	assert_int_equal(plan.voids_max, 3); /* M5.6 */
 	assert_true(plan.confirm_boot && plan.stop_at_first_loss);
 	assert_int_equal(plan.hold_up_ms, 5000); /* M5.1 */
 	assert_int_equal(plan.drive_wait_s, 300); /* M2.7 */
 	assert_string_equal(plan.criterion.text, "95/90"); /* M8.3 */
+	assert_int_equal(pp_plan_parse(&plan, GOOD_DRIVE GOOD_ARMS "noise = yes\n", "t", &err), 0);
+	assert_true(plan.arms[0].noise);
 }
 
 /* A plan without a lab needs key and power switch; whether one is there is asked after. */
