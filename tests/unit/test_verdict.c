@@ -77,6 +77,8 @@ WORD(powered, t->drive_lost_power = true)
 WORD(nocache, t->no_volatile_cache = true)
 WORD(notasked, t->kernel_asked = false; t->flushes_per_sync = 0)
 WORD(viaflush, t->via_flush = true)
+WORD(quick, t->acked_within[PP_WITHIN_100_MS] = 100)
+WORD(slow, t->acked_within[PP_WITHIN_100_MS] = 20)
 WORD(noacks, t->records_acked = 0)
 WORD(noiselost, t->noise_lost = true; t->drive_lost_power = true)
 WORD(damaged_fs, t->fs_damaged = true)
@@ -106,7 +108,7 @@ static const struct { const char *word; void (*set)(struct pp_trial *); } words[
 	ROW(loss), ROW(gone), ROW(gone_and_stale), ROW(corrupt), ROW(short_file), ROW(bare_loss),
 	ROW(void), ROW(io_error), ROW(open), ROW(missing), ROW(unproven), ROW(unexposed),
 	ROW(foreign), ROW(collateral), ROW(resolved), ROW(swapped), ROW(blank_resolution), ROW(powered),
-	ROW(nocache), ROW(notasked), ROW(viaflush), ROW(noacks), ROW(noiselost), ROW(damaged_fs),
+	ROW(nocache), ROW(notasked), ROW(viaflush), ROW(quick), ROW(slow), ROW(noacks), ROW(noiselost), ROW(damaged_fs),
 	ROW(noise), ROW(S2), ROW(fw2), ROW(model2), ROW(wt), ROW(nofua), ROW(k2), ROW(dc),
 	ROW(lanes4), ROW(group8), ROW(small), ROW(append), ROW(ext4), ROW(ext4_nobarrier),
 	ROW(ext4_journal), ROW(btrfs), ROW(btrfs_nodatacow), ROW(zfs), ROW(unknown_fs),

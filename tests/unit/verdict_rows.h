@@ -192,6 +192,17 @@ static const struct row rows[] = {
 		.verdict = PP_ARM_SAFE },
 	{ .rule = "M7.3", .trials = HELD "direct 3 loss; direct 5; write 1 loss",
 		.verdict = PP_ARM_SAFE },
+	/* A control that wrote faster than the arm says nothing of what the arm had at risk. */
+	{ .rule = "M7.3", .trials = "fdatasync 29 slow; direct 4 loss quick; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE,
+		.says = "`direct` lost in 0 of 4 cuts at this arm's pace; the others wrote more than "
+			"twice as fast" },
+	{ .rule = "M7.3", .trials = "fdatasync 29 slow; direct 2 loss slow; write 1 loss",
+		.verdict = PP_ARM_SAFE },
+	{ .rule = "M7.3", .trials = "fdatasync 29 quick; direct 2 loss slow; write 1 loss",
+		.verdict = PP_ARM_SAFE },
+	{ .rule = "M7.3", .trials = "fdatasync 29 slow; direct 2 loss slow; direct 1 loss quick; "
+		"write 1 loss", .verdict = PP_ARM_SAFE },
 	{ .rule = "M7.3", .trials = HELD "direct 1 loss; write 1 loss", .exit = 2,
 		.verdict = PP_ARM_INCONCLUSIVE,
 		.says = "rig too blind: `direct` lost in 1 of 1 cut (77.4 %); at least 1 more control cut missing" },
