@@ -6,9 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <net/if.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -117,12 +120,36 @@ static void name_far(const struct pp_netns *ns, unsigned number, char out[24])
 	snprintf(out, 24, "%s/29", text);
 }
 
+/* A socket stays in the namespace that its thread was in when it was made (setns(2)). */
+static int open_socket(struct pp_netns *ns, struct pp_error *err)
+{
+	int own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	int other = open(ns->path, O_RDONLY | O_CLOEXEC);
+	int rc = 0;
+
+	if (own < 0 || other < 0 || setns(other, CLONE_NEWNET)) {
+		rc = pp_fail_os(err, errno, "cannot enter '%s'", ns->path);
+	} else {
+		ns->socket_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		if (ns->socket_fd < 0)
+			rc = pp_fail_os(err, errno, "cannot make a socket in '%s'", ns->path);
+		if (setns(own, CLONE_NEWNET))
+			rc = pp_fail_os(err, errno, "cannot leave '%s'", ns->path);
+	}
+	if (own >= 0)
+		close(own);
+	if (other >= 0)
+		close(other);
+	return rc;
+}
+
 int pp_netns_open(struct pp_netns *ns, struct pp_error *err)
 {
 	char host[16], guest[16], near_net[24], far_net[24];
 	int ends[2];
 
-	*ns = (struct pp_netns){ .lock_fd = -1, .guard_fd = -1, .guard = -1 };
+	*ns = (struct pp_netns){ .lock_fd = -1, .guard_fd = -1, .socket_fd = -1,
+		.guard = -1 };
 	if (geteuid())
 		return pp_fail(err, PP_ERR_REFUSED,
 			"the lab needs root for a network namespace of its own (try sudo)");
@@ -158,6 +185,8 @@ int pp_netns_open(struct pp_netns *ns, struct pp_error *err)
 		pp_fail_within(err, "cannot make the lab's network");
 		goto fail;
 	}
+	if (open_socket(ns, err))
+		goto fail;
 	return 0;
 fail:
 	pp_netns_close(ns);
@@ -166,6 +195,8 @@ fail:
 
 void pp_netns_close(struct pp_netns *ns)
 {
+	if (ns->socket_fd >= 0)
+		close(ns->socket_fd);
 	if (ns->guard_fd >= 0)
 		close(ns->guard_fd);
 	if (ns->guard > 0)
@@ -175,16 +206,25 @@ void pp_netns_close(struct pp_netns *ns)
 		rmdir(ns->run_dir);
 	if (ns->lock_fd >= 0)
 		close(ns->lock_fd);
-	*ns = (struct pp_netns){ .lock_fd = -1, .guard_fd = -1, .guard = -1 };
+	*ns = (struct pp_netns){ .lock_fd = -1, .guard_fd = -1, .socket_fd = -1,
+		.guard = -1 };
 }
 
 int pp_netns_link(const struct pp_netns *ns, bool up, struct pp_error *err)
 {
+	struct ifreq request = { 0 };
 	char host[16], guest[16];
-	const char *argv[] = { "ip", "-n", ns->name, "link", "set", guest, up ? "up" : "down", NULL };
 
 	name_ends(ns->slot, host, guest);
-	return pp_child_run(argv, NULL, err);
+	memcpy(request.ifr_name, guest, sizeof(request.ifr_name));
+	if (ioctl(ns->socket_fd, SIOCGIFFLAGS, &request))
+		return pp_fail_os(err, errno, "cannot ask for the cable '%s'", guest);
+	if (up)
+		request.ifr_flags |= IFF_UP;
+	else
+		request.ifr_flags &= ~IFF_UP;
+	return ioctl(ns->socket_fd, SIOCSIFFLAGS, &request)
+		? pp_fail_os(err, errno, "cannot work the cable '%s'", guest) : 0;
 }
 
 int pp_netns_link_anew(const struct pp_netns *ns, unsigned number, struct pp_error *err)

@@ -27,12 +27,15 @@ struct pp_netns {
 	char run_dir[64];      /* 0700, removed at the end; short enough for sockets */
 	int slot;
 	int lock_fd, guard_fd;
+	int socket_fd;         /* of the namespace: works the far end of the cable */
 	pid_t guard;
 };
 
 /* Needs root. */
 int pp_netns_open(struct pp_netns *ns, struct pp_error *err);
 void pp_netns_close(struct pp_netns *ns);
+/* At once, without another process: between the silence and the drives' loss of power a machine must
+ * have no time to write anything down. */
 int pp_netns_link(const struct pp_netns *ns, bool up, struct pp_error *err);
 /*
  * Up, with another address than last time (number counts the boots). Sockets of a machine that was

@@ -114,7 +114,7 @@ struct pp_rig *pp_rig_open(const struct pp_rig_config *config, struct pp_error *
 	pthread_mutex_init(&rig->lock, NULL);
 	pthread_cond_init(&rig->machine_gone, NULL);
 	pp_buf_init(&rig->agent, 1 << 16);
-	rig->ns.guard_fd = rig->ns.lock_fd = -1;
+	rig->ns.guard_fd = rig->ns.lock_fd = rig->ns.socket_fd = -1;
 	rig->kind = find_kind(config->kind);
 	if (!rig->kind) {
 		pp_fail(err, PP_ERR_USAGE, "unknown rig '%s': vm or loop", config->kind);
