@@ -140,6 +140,10 @@ static int load_all(struct pp_case *c, const char *folder, uint32_t cut, const c
 	if (load_ledger(c, "acks.ledger", &c->run.run_id, c->run.layout.lanes, &c->ledger,
 		&c->has_ledger, err) != 0 || load_scans(c, err) != 0 || load_noise(c, err) != 0)
 		return -1;
+	/* It is made before the run is ordered: without it a loss would pass for a void trial. */
+	if (!c->has_ledger && c->cut.t_run_ns)
+		return pp_fail(err, PP_ERR_EVIDENCE, "acks.ledger is missing from '%s': evidence with holes "
+			"is not judged", c->path);
 	if (load_counters(c, "drive-before.json", &c->before, err) != 0)
 		return -1;
 	return load_counters(c, "drive-after.json", &c->after, err);

@@ -151,17 +151,18 @@ static int check_runs(struct loader *l, uint32_t cut, const char *path, int driv
 		free(list[i]);
 	}
 	free(list);
-	if (folders == drives && drives > 0)
-		return 0;
 	pp_text_format(sub, sizeof(sub), "%s/cut.json", path);
 	if (stat(sub, &st) != 0 && drives == 0 && folders == 0)
 		return 0; /* the folder was made, and nothing more */
 	if (pp_cut_facts_load(&facts, sub, l->err) != 0)
 		return -1;
+	if (folders == drives && drives > 0 && (!facts.runs || !facts.t_run_ns ||
+		(uint32_t)drives == facts.runs))
+		return 0;
 	if (strcmp(facts.state, "preparing") == 0 || strcmp(facts.state, "abandoned") == 0)
 		return 0;
-	return pp_fail(l->err, PP_ERR_EVIDENCE, "cut %u came to '%s', but a run.json is missing from "
-		"'%s': evidence with holes is not judged", cut, facts.state, path);
+	return pp_fail(l->err, PP_ERR_EVIDENCE, "cut %u came to '%s', but a trial or its run.json is "
+		"missing from '%s': evidence with holes is not judged", cut, facts.state, path);
 }
 
 static int load_cut(struct loader *l, uint32_t cut)

@@ -30,7 +30,7 @@ static const struct field cut_fields[] = {
 	F_U32(pp_cut_facts, number), F_TEXT(pp_cut_facts, state),
 	F_TEXT(pp_cut_facts, host_boot_id), F_TEXT(pp_cut_facts, cut_kind),
 	F_TEXT(pp_cut_facts, kernel), F_TEXT(pp_cut_facts, boot_before),
-	F_I64(pp_cut_facts, write_ms), F_I64(pp_cut_facts, t_run_ns),
+	F_U32(pp_cut_facts, runs), F_I64(pp_cut_facts, write_ms), F_I64(pp_cut_facts, t_run_ns),
 	F_I64(pp_cut_facts, t_off_sent_ns), F_I64(pp_cut_facts, t_off_answered_ns),
 	F_I64(pp_cut_facts, t_off_read_ns), F_I64(pp_cut_facts, t_on_sent_ns),
 	F_I64(pp_cut_facts, t_on_read_ns), F_I64(pp_cut_facts, hold_up_ns),

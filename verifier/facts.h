@@ -34,6 +34,7 @@ struct pp_cut_facts {
 	char cut_kind[16];              /* "mains", "dc", "slot" */
 	char kernel[PP_TEXT_SHORT];     /* of the machine under test */
 	char boot_before[PP_BOOT_ID_TEXT];
+	uint32_t runs;                  /* how many drives had one; 0: not said */
 	int64_t write_ms;               /* the drawn moment: from the first ack to the off */
 	int64_t t_run_ns;               /* the runs were ordered */
 	int64_t t_off_sent_ns, t_off_answered_ns, t_off_read_ns;

@@ -426,7 +426,7 @@ static int begin_cut(struct pp_campaign *c, struct pp_error *err)
 {
 	struct pp_cut_facts *cut = &c->cut;
 	char path[4608], kind[sizeof(cut->cut_kind)];
-	uint32_t number = c->evidence.cuts + 1;
+	uint32_t number = c->evidence.cuts + 1, i;
 
 	strcpy(kind, cut->cut_kind);
 	memset(cut, 0, sizeof(*cut));
@@ -436,6 +436,8 @@ static int begin_cut(struct pp_campaign *c, struct pp_error *err)
 	pp_text_copy(cut->kernel, sizeof(cut->kernel), c->machine.hello.kernel);
 	cut->hold_up_ns = c->plan.hold_up_ms * PP_NS_PER_MS;
 	cut->battery = c->plan.battery;
+	for (i = 0; i < c->plan.drives; i++)
+		cut->runs += c->stand[i].now != NULL;
 	cut->write_ms = c->plan.write_min_ms +
 		(int64_t)(draw(c) % (c->plan.write_max_ms - c->plan.write_min_ms + 1));
 	pp_clock_boot_id(cut->host_boot_id, sizeof(cut->host_boot_id));

@@ -563,7 +563,7 @@ static int on_key(void *ctx, const char *section, const char *name, const char *
 
 	if (r->err->class != PP_ERR_NONE)
 		return 0;
-	if (!section[0])
+	if (!section[0] || !r->base)
 		return bad(r, "'%s' stands before the first [section]", name) == 0;
 	return read_key(r, name, value) == 0;
 }
@@ -693,6 +693,9 @@ int pp_plan_parse(struct pp_plan *plan, const char *text, const char *name, stru
 	struct reader r = { .plan = plan, .file = name, .at = text, .err = &why };
 	int rc;
 
+	/* An editor's mark of UTF-8 at the start is no part of the text. */
+	if (strncmp(text, "\xef\xbb\xbf", 3) == 0)
+		r.at += 3;
 	defaults(plan);
 	rc = ini_parse_stream(next_line, &r, on_key, &r);
 	if (why.class == PP_ERR_NONE && rc != 0)

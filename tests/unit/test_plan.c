@@ -137,12 +137,26 @@ static void test_check(void **state)
 	assert_int_equal(pp_plan_check(&plan, &err), 0);
 }
 
+/* A file as some editors save it, and a key before any section: neither may crash. */
+static void test_beginnings(void **state)
+{
+	struct pp_error err;
+
+	(void)state;
+	assert_int_equal(pp_plan_parse(&plan, "\xef\xbb\xbf" GOOD_MACHINE GOOD_DRIVE GOOD_ARMS, "t",
+		&err), 0);
+	assert_int_equal(pp_plan_parse(&plan, "\xef\xbb\xbf" "name = x\n", "t", &err), -1);
+	assert_int_equal(pp_plan_parse(&plan, "name = x\n", "t", &err), -1);
+	assert_non_null(strstr(err.text, "t:1: 'name' stands before the first [section]"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_beginnings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
