@@ -46,12 +46,28 @@ static bool pure_fua(const struct pp_run_facts *r, const struct pp_method *metho
 
 /* ---- flushes: did the kernel ask the drive? (M8.2) ---------------------------------------- */
 
+/* Records acked while the disk's counters were watched: what the flushes are to be compared with. */
+static uint64_t acked_between(const struct pp_ledger_data *ledger, const struct pp_ledger_entry *first,
+	const struct pp_ledger_entry *last)
+{
+	uint64_t records = 0;
+	size_t i;
+
+	for (i = 0; first && last && i < ledger->count; i++) {
+		const struct pp_ledger_entry *e = &ledger->entries[i];
+
+		if (e->type == PP_LEDGER_ACK && e->t_ns >= first->t_ns && e->t_ns <= last->t_ns)
+			records += e->b - e->a + 1;
+	}
+	return records;
+}
+
 static void count_flushes(const struct pp_case *c, const struct pp_method *method,
 	struct pp_judgement *j)
 {
 	const struct pp_ledger_entry *first = pp_ledger_first_beat(&c->ledger);
 	const struct pp_ledger_entry *last = pp_ledger_last_beat(&c->ledger);
-	uint64_t records = pp_ledger_data_records(&c->ledger);
+	uint64_t records = acked_between(&c->ledger, first, last);
 	struct pp_trial *t = &j->trial;
 
 	j->syncs = pp_method_sync_in_write(method) ? records : records / c->run.layout.group;
