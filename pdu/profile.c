@@ -148,12 +148,25 @@ static char *read_line(char *out, int bytes, void *stream)
 	return out;
 }
 
+/* A short word counts only as a word: the path of a program may hold its letters by chance. */
+static bool has_word(const char *text, const char *word)
+{
+	size_t bytes = strlen(word);
+	const char *at;
+
+	for (at = strcasestr(text, word); at; at = strcasestr(at + 1, word))
+		if (bytes > 4 || ((at == text || !isalnum((unsigned char)at[-1])) &&
+			!isalnum((unsigned char)at[bytes])))
+			return true;
+	return false;
+}
+
 static bool has_secret(const char *text)
 {
 	const char *at = strstr(text, "://");
 
 	for (size_t i = 0; i < sizeof(secret_words) / sizeof(secret_words[0]); i++)
-		if (strcasestr(text, secret_words[i]))
+		if (has_word(text, secret_words[i]))
 			return true;
 	/* user:password@host */
 	return at && strchr(at + 3, '@') && strcspn(at + 3, "@") < strcspn(at + 3, "/");

@@ -17,6 +17,7 @@
 #include "src/core/clock.h"
 #include "src/core/file.h"
 #include "src/core/text.h"
+#include "src/core/tree.h"
 #include "version.h"
 
 /* What a person can do about trials that keep coming out void (M5.6); "" is for all others. */
@@ -118,6 +119,7 @@ static int new_folder(struct pp_campaign *c, struct pp_error *err)
 	pp_text_format(path, sizeof(path), "%s/cuts", c->folder);
 	if (pp_mkdirs(path, err) != 0)
 		return -1;
+	c->made_folder = true;
 	pp_text_copy(c->evidence.folder, sizeof(c->evidence.folder), c->folder);
 	return plan_to_evidence(c, err);
 }
@@ -369,6 +371,18 @@ static int seal(struct pp_campaign *c, struct pp_error *err)
 	return pp_evidence_seal(c->folder, err);
 }
 
+/* A start that failed before there was a campaign leaves nothing in the way of the next. */
+static void undo_folder(struct pp_campaign *c)
+{
+	char path[4608];
+	struct pp_error why;
+	struct stat st;
+
+	pp_text_format(path, sizeof(path), "%s/target.json", c->folder);
+	if (c->made_folder && stat(path, &st) != 0 && pp_tree_remove(c->folder, &why) != 0)
+		pp_say(c, "%s", why.text);
+}
+
 static void close_all(struct pp_campaign *c, struct pp_campaign_result *result)
 {
 	uint32_t i;
@@ -416,6 +430,7 @@ int pp_campaign_run(const struct pp_campaign_config *config, struct pp_campaign_
 	} else if (rc == 0) {
 		result->end = stopped(c) ? PP_CAMPAIGN_INTERRUPTED : PP_CAMPAIGN_DONE;
 	}
+	undo_folder(c);
 	close_all(c, result);
 	free(c);
 	return rc;

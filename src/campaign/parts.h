@@ -70,6 +70,7 @@ struct pp_campaign {
 	int pdu_log;              /* pdu.jsonl of the cut in work; -1: none */
 	struct pp_stand *stand;   /* plan.drives of them */
 	struct pp_cut_facts cut;
+	bool made_folder;         /* by this process: it goes again if nothing came of it */
 	uint32_t setups;          /* how many there have been */
 	size_t own_trials;        /* from this one on: this controller's, for voids in a row (M5.6) */
 	uint64_t random;          /* state of the generator of cut moments */

@@ -120,9 +120,6 @@ void pp_power_close(struct pp_campaign *c, struct pp_campaign_result *result)
 
 	result->outlet_on = false;
 	pp_text_copy(result->outlet_state, sizeof(result->outlet_state), "unknown");
-	snprintf(result->outlet, sizeof(result->outlet), "outlet %.64s%s of %.64s", c->plan.outlet[0],
-		c->plan.outlets > 1 ? " (and its siblings)" : "",
-		c->plan.pdu_url[0] ? c->plan.pdu_url : c->plan.pdu_profile);
 	if (pp_by_hand(&c->plan)) {
 		pp_text_copy(result->outlet, sizeof(result->outlet), "the machine's plug");
 		pp_text_copy(result->outlet_state, sizeof(result->outlet_state), "in your hands");
@@ -131,7 +128,10 @@ void pp_power_close(struct pp_campaign *c, struct pp_campaign_result *result)
 		pp_say(c, "guard: %s", why.text);
 	c->guard = NULL;
 	if (!c->pdu)
-		return;
+		return; /* nobody asked it, so there is nothing to say of it */
+	snprintf(result->outlet, sizeof(result->outlet), "outlet %.64s%s of %.64s", c->plan.outlet[0],
+		c->plan.outlets > 1 ? " (and its siblings)" : "",
+		c->plan.pdu_url[0] ? c->plan.pdu_url : c->plan.pdu_profile);
 	if (pp_pdu_status(c->pdu, &status, &why) == 0) {
 		result->outlet_on = status.state == PP_PDU_ON;
 		pp_text_copy(result->outlet_state, sizeof(result->outlet_state),
