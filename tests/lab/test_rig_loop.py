@@ -370,7 +370,8 @@ def deserved(serial, method, workload):
         return "SAFE", "rests on protection"
     if system == "BTRFS":
         return "INCONCLUSIVE", "rig too blind"
-    return "SAFE" if workload == "overwrite" else ("SAFE", "INCONCLUSIVE"), ""
+    # An honest drive may be judged only as far as the control wrote at the arm's pace.
+    return ("SAFE", "INCONCLUSIVE"), ""
 
 
 def check_world(world, serials, methods_on, trials):
@@ -386,6 +387,8 @@ def check_world(world, serials, methods_on, trials):
         verdict, reason = want
         check(what, a["verdict"] in (verdict if isinstance(verdict, tuple) else (verdict,))
               and any(reason in r for r in a["reasons"] or [""]))
+        if a["verdict"] == "INCONCLUSIVE" and workload == "overwrite":
+            check(f"{what}: for no other reason", all("rig too blind" in r for r in a["reasons"][:1]))
         lost = a["verdict"] in ("UNSAFE", "LOSES")
         check(f"{what}: lost {a['records_lost']}", (a["records_lost"] > 0) == lost)
         check(f"{what}: {a['cuts_clean']} clean", lost or a["cuts_clean"] >= (1 if method == "direct" else
