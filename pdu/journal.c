@@ -43,6 +43,7 @@ static const struct {
 	{ "verify_timeout_ms", NUMBER, C(verify_timeout_ms) },
 	{ "settle_ms", NUMBER, C(settle_ms) },
 	{ "poll_ms", NUMBER, C(poll_ms) },
+	{ "stagger_ms", NUMBER, C(stagger_ms) },
 	{ "watts_period_ms", NUMBER, C(watts_period_ms) },
 	{ "watts_stale_ms", NUMBER, C(watts_stale_ms) },
 	{ "watts_off_max", REAL, C(watts_off_max) },

@@ -99,6 +99,7 @@ static void set_defaults(struct pp_pdu_config *config, const struct pp_profile *
 		or_default(config->verify_timeout_ms, profile->verify_timeout_ms);
 	config->settle_ms = or_default(config->settle_ms, profile->settle_ms);
 	config->poll_ms = or_default(config->poll_ms, 500);
+	config->stagger_ms = or_default(config->stagger_ms, profile->stagger_ms);
 	config->watts_period_ms = or_default(config->watts_period_ms, profile->watts_period_ms);
 	config->watts_stale_ms = or_default(config->watts_stale_ms, profile->watts_stale_ms);
 	if (config->watts_off_max <= 0)

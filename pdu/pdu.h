@@ -70,6 +70,7 @@ struct pp_pdu_config {
 	int64_t device_restore_ms; /* ask the device itself to turn on after this [0: do not] */
 	int64_t connect_timeout_ms, request_timeout_ms; /* [3 s, 10 s] */
 	int64_t verify_timeout_ms, settle_ms, poll_ms;  /* [the profile's; poll 500 ms] */
+	int64_t stagger_ms;      /* between two ons of several outlets [the profile's; < 0: none] */
 	int64_t watts_period_ms; /* the meter's time for a new sample [the profile's] */
 	int64_t watts_stale_ms;  /* its figure means nothing so long after a command [the profile's] */
 	double watts_off_max; /* more than this in an outlet that reads off contradicts it [1.0] */
@@ -148,6 +149,10 @@ int pp_pdu_off(struct pp_pdu *pdu, struct pp_pdu_times *times, struct pp_error *
  * the set. Call it again as often as it takes: on is idempotent. Outcome on failure is
  * PP_PDU_NOT_RESTORED (the outlet may be off). Clears the journal entry. */
 int pp_pdu_on(struct pp_pdu *pdu, struct pp_pdu_times *times, struct pp_error *err);
+
+/* What no waiting will change: deny list, a switch that is the machine itself, cycles in all. -1
+ * (PP_ERR_REFUSED) if pp_pdu_off() would refuse for one of them. */
+int pp_pdu_off_permitted(struct pp_pdu *pdu, struct pp_error *err);
 
 /* How long until pp_pdu_off() would not refuse for a limit; 0: now. */
 int64_t pp_pdu_off_allowed_in_ms(struct pp_pdu *pdu);

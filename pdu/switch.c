@@ -158,7 +158,7 @@ static int make_on(struct pp_pdu *pdu, struct pp_pdu_times *times, struct pp_err
 	do {
 		for (int i = 0; i < pdu->config.outlet_count; i++) {
 			if (i) /* inrush of several supplies at once trips breakers */
-				pp_pdu_sleep_ms(pdu, pdu->profile->stagger_ms);
+				pp_pdu_sleep_ms(pdu, pdu->config.stagger_ms);
 			send_set(pdu, &pdu->profile->on, "on", i, -1, false, times, err);
 		}
 		pp_pdu_sleep_ms(pdu, pdu->config.settle_ms);
@@ -260,8 +260,7 @@ int64_t pp_pdu_off_allowed_in_ms(struct pp_pdu *pdu)
 	return wait_ms;
 }
 
-/* What no reading of the switch can make right. */
-static int may_ever(struct pp_pdu *pdu, struct pp_error *err)
+int pp_pdu_off_permitted(struct pp_pdu *pdu, struct pp_error *err)
 {
 	const struct pp_pdu_config *config = &pdu->config;
 
@@ -295,7 +294,7 @@ static int may_cut(struct pp_pdu *pdu, struct pp_pdu_times *times, struct pp_err
 	if (!pp_pdu_can_verify(pdu))
 		return pp_fail(err, PP_ERR_REFUSED, "profile '%s' cannot read a state back, so it can "
 			"never prove an off", pdu->profile->name);
-	if (may_ever(pdu, err) != 0)
+	if (pp_pdu_off_permitted(pdu, err) != 0)
 		return -1;
 	wait_ms = pp_pdu_off_allowed_in_ms(pdu);
 	if (wait_ms > 0)

@@ -325,7 +325,7 @@ static int go_on(struct pp_campaign *c, struct pp_error *err)
 	while (!c->pause[0] && !stopped(c)) {
 		pp_schedule_count(c);
 		check_voids(c);
-		if (c->pause[0] || !pp_schedule_next(c))
+		if (c->pause[0] || !pp_schedule_next(c) || pp_power_forbidden(c))
 			return 0;
 		if (pp_late_check(c, &late, err) != 0)
 			return -1;

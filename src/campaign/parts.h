@@ -90,6 +90,8 @@ int pp_by_hand_on(struct pp_campaign *c, struct pp_pdu_times *times, struct pp_e
 
 /* power.c */
 int64_t pp_power_allowed_in_ms(struct pp_campaign *c);
+/* Whether a rule that no waiting will lift forbids the next cut; c->pause then says which. */
+bool pp_power_forbidden(struct pp_campaign *c);
 int pp_power_open(struct pp_campaign *c, struct pp_error *err);
 void pp_power_close(struct pp_campaign *c, struct pp_campaign_result *result);
 /* Cuts, believing only the read-back; on failure times->outcome says what happened. */

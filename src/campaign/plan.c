@@ -16,6 +16,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "pdu/limits.h"
 #include "src/core/file.h"
 #include "src/core/text.h"
 
@@ -179,6 +180,19 @@ static int read_cycles(struct reader *r, const char *value)
 	return 0;
 }
 
+/* "wol MAC[@ADDRESS[:PORT]]"; wol is the only way there is, and may be left out. */
+static int read_wake(struct reader *r, const char *value)
+{
+	const char *mac = strncmp(value, "wol ", 4) == 0 ? value + 4 + strspn(value + 4, " ") : value;
+	struct pp_error ignored;
+
+	if (strlen(mac) >= sizeof(r->plan->pdu_wake) || pp_wake_check(mac, &ignored) != 0)
+		return bad(r, "wake is '%s', expected wol MAC[@ADDRESS[:PORT]], such as wol "
+			"52:54:00:12:34:56@10.0.0.255", value);
+	strcpy(r->plan->pdu_wake, mac);
+	return 0;
+}
+
 static int read_target(struct reader *r, const char *value)
 {
 	struct pp_plan_drive *d = r->base;
@@ -301,6 +315,7 @@ static const struct plan_key keys[] = {
 	{ MACHINE, "name", K_TEXT, P(machine_name), 0, 0, NULL },
 	{ MACHINE, "listen", K_CALL, 0, 0, 0, 0, read_listen },
 	{ MACHINE, "key", K_TEXT, P(key_file), 0, 0, NULL },
+	{ MACHINE, "address", K_TEXT, P(machine_address), 0, 0, NULL },
 	{ MACHINE, "boot_deadline_s", K_NUMBER, P(boot_deadline_s), 1, 86400, NULL },
 	{ MACHINE, "poweroff_deadline_s", K_NUMBER, P(poweroff_deadline_s), 1, 86400, NULL },
 	{ MACHINE, "poweroff_settle_s", K_NUMBER, P(poweroff_settle_s), 0, 3600, NULL },
@@ -317,11 +332,17 @@ static const struct plan_key keys[] = {
 	{ PDU, "pin", K_TEXT, P(pdu_pin), 0, 0, NULL },
 	{ PDU, "insecure", K_BOOL, P(pdu_insecure), 0, 0, NULL },
 	{ PDU, "state_dir", K_TEXT, P(pdu_state_dir), 0, 0, NULL },
+	{ PDU, "proof", K_TEXT, P(pdu_proof), 0, 0, NULL },
+	{ PDU, "wake", K_CALL, 0, 0, 0, 0, read_wake },
 	{ PDU, "off_s", K_SECONDS_AS_MS, P(off_ms), 0, 86400, NULL },
 	{ PDU, "min_off_s", K_SECONDS_AS_MS, P(min_off_ms), 0, 86400, NULL },
 	{ PDU, "min_on_s", K_SECONDS_AS_MS, P(min_on_ms), 0, 86400, NULL },
 	{ PDU, "cycles_per_hour", K_CALL, 0, 0, 0, 0, read_cycles },
+	{ PDU, "cycles_max", K_NUMBER, P(cycles_max), 1, 10000000, NULL },
 	{ PDU, "device_restore_s", K_SECONDS_AS_MS, P(device_restore_ms), 1, 86400, NULL },
+	{ PDU, "verify_s", K_SECONDS_AS_MS, P(verify_ms), 1, 3600, NULL },
+	{ PDU, "stagger_s", K_SECONDS_AS_MS, P(stagger_ms), 0, 3600, NULL },
+	{ PDU, "watts_stale_s", K_SECONDS_AS_MS, P(watts_stale_ms), 0, 3600, NULL },
 	{ DRIVE, "serial", K_TEXT, D(serial), 0, 0, NULL },
 	{ DRIVE, "target", K_CALL, 0, 0, 0, 0, read_target },
 	{ DRIVE, "format", K_CALL, 0, 0, 0, 0, read_format },
@@ -635,6 +656,7 @@ static void defaults(struct pp_plan *plan)
 	plan->min_off_ms = 10000;
 	plan->min_on_ms = 60000;
 	plan->cycles_per_hour = 30;
+	plan->verify_ms = plan->stagger_ms = plan->watts_stale_ms = -1;
 }
 
 static int check_drive(const struct reader *r, const struct pp_plan_drive *d)

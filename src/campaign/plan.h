@@ -80,17 +80,22 @@ struct pp_plan {
 	char listen_address[64];
 	uint16_t listen_port;
 	char key_file[256];
+	char machine_address[128];      /* the switch must not be it; "": not checked */
 	uint32_t boot_deadline_s, poweroff_deadline_s, poweroff_settle_s, hold_up_ms, drive_wait_s;
 	bool battery;
 	/* power switch */
 	char pdu_profile[256], pdu_url[256], pdu_credentials[256], pdu_identity[128], pdu_label[128];
 	char pdu_ca[256], pdu_pin[128], pdu_state_dir[256];
+	char pdu_proof[256];            /* "": the state folder's (pdu/prove.h) */
+	char pdu_wake[96];              /* "MAC@ADDRESS" as pdu/limits.h takes it; "": none */
 	bool pdu_insecure;
 	char outlet[PP_PLAN_OUTLETS_MAX][64];
 	uint32_t outlets;
 	int64_t min_off_ms, min_on_ms, off_ms;
 	int32_t cycles_per_hour;        /* 0: no limit */
+	uint32_t cycles_max;            /* of an outlet, for ever; 0: no limit */
 	int64_t device_restore_ms;
+	int64_t verify_ms, stagger_ms, watts_stale_ms; /* -1: the profile's */
 	/* what is tested */
 	struct pp_plan_drive drive[PP_PLAN_DRIVES_MAX];
 	uint32_t drives;

@@ -33,6 +33,12 @@ static const char *or_null(const char *text)
 	return text[0] ? text : NULL;
 }
 
+/* Of a plan that says nothing (-1), nothing (0) or a time; of the switch, 0 is the profile's. */
+static int64_t of_plan(int64_t ms)
+{
+	return ms < 0 ? 0 : ms == 0 ? -1 : ms;
+}
+
 static void fill_config(struct pp_campaign *c)
 {
 	const struct pp_plan *p = &c->plan;
@@ -55,7 +61,13 @@ static void fill_config(struct pp_campaign *c)
 	cfg->min_off_ms = p->min_off_ms ? p->min_off_ms : -1;
 	cfg->min_on_ms = p->min_on_ms ? p->min_on_ms : -1;
 	cfg->cycles_per_hour_max = p->cycles_per_hour ? p->cycles_per_hour : -1;
+	cfg->cycles_total_max = (int)p->cycles_max;
+	cfg->dut_host = or_null(p->machine_address);
+	cfg->wake = or_null(p->pdu_wake);
 	cfg->device_restore_ms = p->device_restore_ms;
+	cfg->verify_timeout_ms = of_plan(p->verify_ms);
+	cfg->stagger_ms = of_plan(p->stagger_ms);
+	cfg->watts_stale_ms = of_plan(p->watts_stale_ms);
 	cfg->record = record;
 	cfg->record_arg = c;
 }
@@ -68,6 +80,16 @@ static void complain(void *arg, const char *complaint)
 int64_t pp_power_allowed_in_ms(struct pp_campaign *c)
 {
 	return c->pdu ? pp_pdu_off_allowed_in_ms(c->pdu) : 0;
+}
+
+bool pp_power_forbidden(struct pp_campaign *c)
+{
+	struct pp_error why;
+
+	if (!c->pdu || pp_pdu_off_permitted(c->pdu, &why) == 0)
+		return false;
+	pp_text_format(c->pause, sizeof(c->pause), "no more cuts: %s", why.text);
+	return true;
 }
 
 int pp_power_open(struct pp_campaign *c, struct pp_error *err)
@@ -87,11 +109,11 @@ int pp_power_open(struct pp_campaign *c, struct pp_error *err)
 	if (!pp_pdu_can_verify(c->pdu))
 		return pp_fail(err, PP_ERR_REFUSED, "profile '%s' cannot read an outlet back: no cut with it "
 			"could be proven", pp_pdu_profile_name(c->pdu));
-	if (pp_pdu_identify(c->pdu, &identity, err) != 0 ||
+	if (pp_pdu_off_permitted(c->pdu, err) != 0 || pp_pdu_identify(c->pdu, &identity, err) != 0 ||
 		pp_pdu_status(c->pdu, &status, err) != 0)
 		return pp_fail_within(err, "power switch");
 	/* A plan that says "unproven" takes the risk; the evidence says that it did. */
-	if (!c->plan.unproven && pp_proof_check(c->pdu, NULL, err) != 0)
+	if (!c->plan.unproven && pp_proof_check(c->pdu, or_null(c->plan.pdu_proof), err) != 0)
 		return pp_fail_within(err, "wiring (or say 'unproven = yes' in the plan)");
 	if (pp_pdu_preflight(c->pdu, complain, c, err) < 0)
 		return pp_fail_within(err, "settings of the power switch");

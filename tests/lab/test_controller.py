@@ -9,6 +9,7 @@ judgement.json and by exit status. Each run is a folder and a port of its own, s
 Guards M1.1, M1.5, M2.3, M2.8, M4.7, M5.1 to M5.3, M5.6, M6.1 to M6.5, M7, M8.2, M8.7.
 """
 import os
+import socket
 import sys
 import time
 
@@ -240,6 +241,37 @@ def policy():
         check(c.err, "came back as 'write back, no fua'" in c.err)
 
 
+def wakes():
+    """Power on wake: the plan's magic packet is sent after each on, and not before."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.bind(("127.0.0.1", 0))
+        s.settimeout(5)
+        mac = "52:54:00:12:34:56"
+        with Rig(pdu={"wake": f"wol {mac}@127.0.0.1:{s.getsockname()[1]}"}) as rig:
+            c = rig.run("--cuts", "1")
+            check(c.err, [t["outcome"] for t in rig.trials()] == ["clean"])
+            check("the packet", s.recv(200) == b"\xff" * 6 + bytes.fromhex(mac.replace(":", "")) * 16)
+
+
+def no_more_cycles():
+    """Power limit: the campaign pauses, with the limit named, before it cuts once too often."""
+    with Rig(pdu={"cycles_max": 2}) as rig:
+        c = rig.run("--cuts", "5")
+        check(c.err, c.process.returncode == 2 and "no more cuts: outlet '1' has been cut 2 times; 2 "
+              "are allowed" in c.err)
+        check("as many as allowed", [t["outcome"] for t in rig.trials()] == ["clean"] * len(rig.cuts()))
+        c = rig.run("--resume")
+        check(c.err, c.process.returncode == 2 and "2 are allowed" in c.err)
+        check("the outlet is on", rig.power() == "on")
+
+
+def proof_file():
+    """Power proof: the plan's file is the one that is asked for."""
+    with Rig(campaign={"unproven": "no"}, pdu={"proof": "{dir}/here.json"}) as rig:
+        c = rig.run("--cuts", "1")
+        check(c.err, c.process.returncode == 2 and "here.json" in c.err and rig.cuts() == [])
+
+
 def honest_is_safe():
     """M7, M8.3: enough clean cuts and controls that lose: SAFE, exit 0, order as M1.4 says."""
     with Rig(HONEST, campaign={"controls": 4, "controls_end": 1, "voids_max": 3}) as rig:
@@ -280,7 +312,8 @@ TESTS = [("M7, M8.3 an honest drive is SAFE", honest_is_safe),
 TESTS += [(row[0], lambda row=row: one_cut(row)) for row in ONE_CUT]
 TESTS += [(f.__doc__.split(":")[0] + " " + f.__name__, f) for f in (
     lost_classes, void_blocks_safe, orderly_shutdown, no_boot, scan_drops, three_voids, two_drives,
-    base_not_whole, by_hand, late, policy, confirm_boot)]
+    base_not_whole, by_hand, late, policy, confirm_boot, wakes,
+    no_more_cycles, proof_file)]
 
 if __name__ == "__main__":
     run_all(TESTS, workers=10)

@@ -116,6 +116,20 @@ static void test_values(void **state)
 	assert_int_equal(plan.hold_up_ms, 5000); /* M5.1 */
 	assert_int_equal(plan.drive_wait_s, 300); /* M2.7 */
 	assert_string_equal(plan.criterion.text, "95/90"); /* M8.3 */
+	assert_int_equal(plan.cycles_max, 0);
+	assert_true(plan.verify_ms == -1 && plan.stagger_ms == -1 && plan.watts_stale_ms == -1);
+	assert_int_equal(pp_plan_parse(&plan, GOOD_MACHINE "address = dut\nboot_deadline_s = 900\n"
+		GOOD_PDU "proof = /p.json\nwake = wol 52:54:00:12:34:56@10.0.0.255\ncycles_max = 500\n"
+		"verify_s = 120\nstagger_s = 0\nwatts_stale_s = 45\n" GOOD_DRIVE GOOD_ARMS, "t", &err), 0);
+	assert_string_equal(plan.machine_address, "dut");
+	assert_int_equal(plan.boot_deadline_s, 900);
+	assert_string_equal(plan.pdu_proof, "/p.json");
+	assert_string_equal(plan.pdu_wake, "52:54:00:12:34:56@10.0.0.255");
+	assert_int_equal(plan.cycles_max, 500);
+	assert_true(plan.verify_ms == 120000 && plan.stagger_ms == 0 && plan.watts_stale_ms == 45000);
+	assert_int_equal(pp_plan_parse(&plan, GOOD_PDU "wake = wol 52:54:00:12:34\n" GOOD_DRIVE GOOD_ARMS,
+		"t", &err), -1);
+	assert_non_null(strstr(err.text, "t:4: wake is 'wol 52:54:00:12:34', expected wol MAC"));
 	assert_int_equal(pp_plan_parse(&plan, GOOD_DRIVE GOOD_ARMS "noise = yes\n", "t", &err), 0);
 	assert_true(plan.arms[0].noise);
 }
