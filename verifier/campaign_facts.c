@@ -54,6 +54,7 @@ int pp_campaign_facts_save(const struct pp_campaign_facts *facts, const char *fo
 			json_string((const char *)facts + texts[i].at));
 	json_object_set_new(o, "criterion", json_string(facts->criterion.text));
 	json_object_set_new(o, "unproven_wiring", json_boolean(facts->unproven_wiring));
+	json_object_set_new(o, "simulated", json_boolean(facts->simulated));
 	if (facts->stop_known) {
 		json_object_set_new(o, "stop_at_first_loss",
 			json_boolean(facts->stop_at_first_loss));
@@ -117,6 +118,7 @@ static int get_all(struct pp_json_in *in, struct pp_campaign_facts *facts)
 		pp_json_str(in, texts[i].key, (char *)facts + texts[i].at, texts[i].bytes);
 	pp_json_str(in, "criterion", criterion, sizeof(criterion));
 	facts->unproven_wiring = pp_json_bool(in, "unproven_wiring");
+	facts->simulated = json_object_get(in->object, "simulated") && pp_json_bool(in, "simulated");
 	facts->stop_known = json_object_get(in->object, "stop_at_first_loss") != NULL;
 	if (facts->stop_known) {
 		facts->stop_at_first_loss = pp_json_bool(in, "stop_at_first_loss");

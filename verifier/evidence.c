@@ -434,6 +434,7 @@ bool pp_evidence_same_campaign(const struct pp_evidence *a, const struct pp_evid
 
 int pp_evidence_write_result(const char *folder, struct pp_error *err)
 {
+	struct pp_report_source source = { .sealed = true };
 	struct pp_report_input in;
 	struct pp_evidence evidence;
 	struct pp_verdict verdict;
@@ -445,7 +446,9 @@ int pp_evidence_write_result(const char *folder, struct pp_error *err)
 		return -1;
 	pp_buf_init(&json, 64U << 20);
 	rc = pp_evidence_verdict(&evidence, NULL, 0, &verdict, err);
-	in = (struct pp_report_input){ .verdict = &verdict, .speed = evidence.speed,
+	source.simulated = evidence.facts.simulated;
+	source.unproven_wiring = evidence.facts.unproven_wiring;
+	in = (struct pp_report_input){ .verdict = &verdict, .source = &source, .speed = evidence.speed,
 		.speed_count = evidence.speed_count };
 	if (rc == 0)
 		rc = pp_report_json(&in, &json, err);

@@ -35,6 +35,7 @@ struct pp_campaign_facts {
 	char (*protected_serial)[PP_TEXT_SHORT];
 	size_t protected_count;
 	bool unproven_wiring;
+	bool simulated;            /* a lab's: nothing of it was made of metal */
 	/* M9.2: how the number of cuts was chosen; evidence of older versions does not say. */
 	bool stop_known, stop_at_first_loss;
 	uint32_t cuts_fixed;              /* trials of each arm, fixed before; 0: as the criterion needs */

@@ -370,12 +370,38 @@ static int add_json(json_t *object, struct pp_buf *out, struct pp_error *err)
 	return 0;
 }
 
-int pp_report_json(const struct pp_report_input *input, struct pp_buf *out, struct pp_error *err)
+/* What must be known of the whole, before its arms. "sealed" only where it is not: campaign.json, which
+ * the seal covers, cannot tell. */
+static int add_marks(json_t *object, const struct pp_report_source *source)
+{
+	if (!object || !source)
+		return 0;
+	if (!source->sealed && json_object_set_new(object, "sealed", json_false()) != 0)
+		return -1;
+	return json_object_set_new(object, "simulated", json_boolean(source->simulated)) == 0 &&
+		json_object_set_new(object, "unproven_wiring",
+			json_boolean(source->unproven_wiring)) == 0 ? 0 : -1;
+}
+
+/* One campaign into object, which it takes. NULL: out of memory. */
+static json_t *campaign_object(json_t *object, const struct pp_report_input *input)
 {
 	json_t *arms = arms_array(input);
 
-	return add_json(arms ? json_pack("{s:i, s:s, s:o}", "format", 1, "criterion",
-		input->verdict->criterion.text, "arms", arms) : NULL, out, err);
+	if (object && arms && json_object_set_new(object, "criterion",
+		json_string(input->verdict->criterion.text)) == 0 &&
+		add_marks(object, input->source) == 0 && json_object_set(object, "arms", arms) == 0) {
+		json_decref(arms);
+		return object;
+	}
+	json_decref(arms);
+	json_decref(object);
+	return NULL;
+}
+
+int pp_report_json(const struct pp_report_input *input, struct pp_buf *out, struct pp_error *err)
+{
+	return add_json(campaign_object(json_pack("{s:i}", "format", 1), input), out, err);
 }
 
 int pp_report_json_all(const struct pp_report_input *inputs, size_t count,
@@ -385,10 +411,8 @@ int pp_report_json_all(const struct pp_report_input *inputs, size_t count,
 	size_t i;
 
 	for (i = 0; list && i < count; i++) {
-		json_t *arms = arms_array(&inputs[i]);
-		json_t *one = arms ? json_pack("{s:o, s:s, s:o}", "folder",
-			string(inputs[i].source->folder), "criterion",
-			inputs[i].verdict->criterion.text, "arms", arms) : NULL;
+		json_t *one = campaign_object(json_pack("{s:o}", "folder",
+			string(inputs[i].source->folder)), &inputs[i]);
 
 		if (json_array_append_new(list, one) != 0) {
 			json_decref(list);
@@ -452,6 +476,7 @@ static void add_cell(struct pp_buf *out, const json_t *value)
 
 int pp_report_csv(const struct pp_report_input *input, struct pp_buf *out, struct pp_error *err)
 {
+	const struct pp_report_source *source = input->source;
 	size_t arm, i;
 	bool first = true;
 
@@ -460,7 +485,7 @@ int pp_report_csv(const struct pp_report_input *input, struct pp_buf *out, struc
 			pp_buf_addf(out, "%s%s", first ? "" : ",", pp_report_fields[i].key);
 			first = false;
 		}
-	pp_buf_addf(out, "\r\n");
+	pp_buf_addf(out, "%s\r\n", source ? ",sealed,simulated,unproven_wiring" : "");
 	for (arm = 0; arm < input->verdict->arm_count; arm++) {
 		struct report_row row = pp_report_row(input, arm);
 
@@ -478,6 +503,9 @@ int pp_report_csv(const struct pp_report_input *input, struct pp_buf *out, struc
 			json_decref(value);
 			first = false;
 		}
+		if (source)
+			pp_buf_addf(out, ",%d,%d,%d", source->sealed, source->simulated,
+				source->unproven_wiring);
 		pp_buf_addf(out, "\r\n");
 	}
 	if (out->failed)

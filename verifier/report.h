@@ -41,6 +41,8 @@ struct pp_report_source {
 	const char *started;       /* "2026-11-30T12:00:00Z" */
 	const char *seal_sha256;   /* of SHA256SUMS; "" where there is none */
 	bool sealed;               /* the evidence fits its seal */
+	bool simulated;            /* a lab's: no drive, machine or power switch was there */
+	bool unproven_wiring;      /* nobody proved that the outlet feeds the machine */
 	const struct pp_report_fact *facts;
 	size_t fact_count;
 };

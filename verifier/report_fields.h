@@ -60,6 +60,11 @@ void pp_report_conditions(const struct pp_arm_key *key, char *out, size_t bytes)
 /* "36 stale, 2 torn; acked 1.2ms to 45ms before the end"; false where there is nothing to say. */
 bool pp_report_losses(const struct pp_verdict_arm *arm, char *out, size_t bytes);
 
+/* What must be known before any figure is believed, a sentence each: evidence that does not fit its
+ * seal, a lab's, an outlet that was not proven. NULL at the end; also where nothing is known. */
+#define PP_MARKS_MAX 3
+void pp_report_marks(const struct pp_report_source *source, const char *marks[PP_MARKS_MAX + 1]);
+
 /* The verdict in a sentence, what it rests on, what it does not cover. They return text. */
 const char *pp_report_sentence(const struct pp_verdict *verdict, char *text, size_t bytes);
 const char *pp_report_rests(const struct pp_verdict *verdict, char *text, size_t bytes);

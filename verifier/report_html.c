@@ -258,6 +258,7 @@ static int add_campaign(struct pp_buf *out, const struct pp_report_input *input)
 	static const char *const classes[] = { "verdict held", "verdict broken", "verdict open" };
 	size_t count = input->verdict->arm_count, i, k;
 	struct report_line *lines = pp_report_lines(input);
+	const char *marks[PP_MARKS_MAX + 1];
 	char text[PP_SENTENCE_BYTES];
 
 	if (!lines)
@@ -267,9 +268,9 @@ static int add_campaign(struct pp_buf *out, const struct pp_report_input *input)
 	pp_buf_addf(out, "</h1>\n");
 	add_element(out, "p", classes[pp_verdict_exit(input->verdict)],
 		pp_report_sentence(input->verdict, text, sizeof(text)));
-	if (!input->source->sealed)
-		add_element(out, "p", "verdict broken", "The evidence does not fit its seal: what follows "
-			"is not to be relied on.");
+	pp_report_marks(input->source, marks);
+	for (i = 0; marks[i]; i++)
+		add_element(out, "p", "verdict broken", marks[i]);
 	add_facts(out, input);
 	for (i = 0; i < count; i += k) {
 		for (k = 1; i + k < count && pp_report_same_drive(&lines[i].row.arm->key,

@@ -194,6 +194,7 @@ static void add_properties(struct pp_buf *out, const struct pp_report_input *inp
 		add_property(out, source->facts[i].label, source->facts[i].value);
 	add_property(out, "SHA-256 of SHA256SUMS", source->seal_sha256);
 	add_property(out, "seal", source->sealed ? "fits" : "does not fit");
+	add_property(out, "simulated", source->simulated ? "yes" : "no");
 	pp_buf_addf(out, "    </properties>\n");
 }
 
@@ -214,11 +215,18 @@ struct totals {
 	size_t of[FAILED + 1];
 };
 
-static void add_controls(struct pp_buf *out, const struct report_line *lines, size_t count)
+static void add_system_out(struct pp_buf *out, const struct pp_report_input *input,
+	const struct report_line *lines, size_t count)
 {
+	const char *marks[PP_MARKS_MAX + 1];
 	size_t i;
 
 	pp_buf_addf(out, "    <system-out>");
+	pp_report_marks(input->source, marks);
+	for (i = 0; marks[i]; i++) {
+		add_xml(out, marks[i]);
+		pp_buf_add(out, "\n", 1);
+	}
 	for (i = 0; i < count; i++) {
 		if (outcome_of(lines[i].row.arm) != PASSED)
 			continue;
@@ -263,7 +271,7 @@ static void add_suite(struct pp_buf *out, const struct pp_report_input *input,
 			sizeof(sentence)));
 		pp_buf_addf(out, "></error>\n    </testcase>\n");
 	}
-	add_controls(out, lines, count);
+	add_system_out(out, input, lines, count);
 	pp_buf_addf(out, "  </testsuite>\n");
 }
 

@@ -100,18 +100,20 @@ static void add_arm(struct pp_buf *out, const struct report_line *line, bool col
 
 /* ---- tables ------------------------------------------------------------------------------- */
 
-static void add_drive(struct pp_buf *out, const struct pp_arm_key *key)
+static void add_drive(struct pp_buf *out, const struct pp_arm_key *key, bool simulated)
 {
 	char text[400];
 
 	snprintf(text, sizeof(text), "%s%s%s%s%s", key->serial[0] ? key->serial : "(no serial)",
 		key->model[0] ? ", " : "", key->model, key->firmware[0] ? ", firmware " : "",
 		key->firmware);
-	pp_report_wrapped(out, "drive ", text);
+	pp_report_wrapped(out, simulated ? "simulated drive " : "drive ", text);
 }
 
-static void add_tables(struct pp_buf *out, const struct report_line *lines, size_t count, bool colour)
+static void add_tables(struct pp_buf *out, const struct pp_report_input *input,
+	const struct report_line *lines, size_t count)
 {
+	bool simulated = input->source && input->source->simulated;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
@@ -121,7 +123,7 @@ static void add_tables(struct pp_buf *out, const struct report_line *lines, size
 
 		if (drive) {
 			pp_buf_addf(out, "%s", i ? "\n" : "");
-			add_drive(out, &line->row.arm->key);
+			add_drive(out, &line->row.arm->key, simulated);
 		}
 		if (section && line->apart)
 			pp_buf_addf(out,
@@ -132,7 +134,7 @@ static void add_tables(struct pp_buf *out, const struct report_line *lines, size
 			pp_report_wrapped(out, "", line->conditions);
 			add_headings(out, line->apart);
 		}
-		add_arm(out, line, colour);
+		add_arm(out, line, input->colour);
 	}
 	if (count)
 		pp_buf_addf(out,
@@ -150,10 +152,14 @@ static void add_end(struct pp_buf *out, const struct pp_report_input *input)
 		{ "power:          ", end ? end->outlet : NULL },
 		{ "clean up:       ", end ? end->clean_up : NULL },
 	};
+	const char *marks[PP_MARKS_MAX + 1];
 	char text[PP_SENTENCE_BYTES];
 	size_t i;
 
 	pp_buf_addf(out, "\n");
+	pp_report_marks(input->source, marks);
+	for (i = 0; marks[i]; i++)
+		pp_report_wrapped(out, "!! ", marks[i]);
 	pp_report_wrapped(out, "verdict:        ",
 		pp_report_sentence(input->verdict, text, sizeof(text)));
 	pp_report_wrapped(out, "rests on:       ", pp_report_rests(input->verdict, text, sizeof(text)));
@@ -169,7 +175,7 @@ int pp_report_text(const struct pp_report_input *input, struct pp_buf *out, stru
 	struct report_line *lines = pp_report_lines(input);
 
 	if (lines) {
-		add_tables(out, lines, input->verdict->arm_count, input->colour);
+		add_tables(out, input, lines, input->verdict->arm_count);
 		add_end(out, input);
 	}
 	if (!lines || out->failed) {

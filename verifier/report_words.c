@@ -101,6 +101,24 @@ static void name_arm(const struct pp_verdict_arm *arm, char *out, size_t bytes)
 	snprintf(out, bytes, "%s, %s on %s", arm->key.method, arm->key.workload, arm->key.serial);
 }
 
+void pp_report_marks(const struct pp_report_source *source, const char *marks[PP_MARKS_MAX + 1])
+{
+	const struct { bool said; const char *text; } known[PP_MARKS_MAX] = {
+		{ source && !source->sealed, "UNSEALED: the evidence does not fit its seal, so it is not what "
+			"the campaign left; nothing here is to be relied on" },
+		{ source && source->simulated, "SIMULATED: the drive, the machine and the power switch are a "
+			"lab's; this says nothing of any drive that can be bought" },
+		{ source && source->unproven_wiring, "WIRING NOT PROVEN: nobody showed that the outlet feeds "
+			"this machine ('plugpull pdu prove')" },
+	};
+	size_t i, n = 0;
+
+	for (i = 0; i < PP_MARKS_MAX; i++)
+		if (known[i].said)
+			marks[n++] = known[i].text;
+	marks[n] = NULL;
+}
+
 const char *pp_report_sentence(const struct pp_verdict *verdict, char *text, size_t bytes)
 {
 	const struct pp_verdict_arm *first = NULL;

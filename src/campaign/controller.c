@@ -266,7 +266,9 @@ static int save_facts(struct pp_campaign *c, struct pp_error *err)
 	pp_text_copy(f->operator, sizeof(f->operator), c->plan.operator);
 	pp_text_copy(f->note, sizeof(f->note), c->plan.note);
 	f->criterion = c->plan.criterion;
-	f->unproven_wiring = c->plan.unproven;
+	/* A lab's wiring is the lab's own. */
+	f->unproven_wiring = c->plan.unproven && !c->plan.has_lab;
+	f->simulated = c->plan.has_lab;
 	f->stop_known = true;
 	f->stop_at_first_loss = c->plan.stop_at_first_loss;
 	f->cuts_fixed = c->plan.cuts;

@@ -123,6 +123,8 @@ static void fill_source(struct shown *s)
 	s->source.name = f->name;
 	s->source.started = f->started;
 	s->source.seal_sha256 = s->seal;
+	s->source.simulated = f->simulated;
+	s->source.unproven_wiring = f->unproven_wiring;
 	s->source.facts = s->facts;
 	s->source.fact_count = sizeof(facts) / sizeof(facts[0]);
 }

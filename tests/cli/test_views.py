@@ -108,6 +108,7 @@ def views():
 
         junit, html = e.path("j.xml"), e.path("h.html")
         table = plugpull("judge", liar, status=1).stdout
+        check(table, "\n!! WIRING NOT PROVEN: " in table and "UNSEALED" not in table)
         got = plugpull("judge", "--junit", junit, "--html", html, liar, status=1)
         check("the table as well", got.stdout == table)
         suite = ET.parse(junit).getroot().find("testsuite")
@@ -127,6 +128,14 @@ def views():
                             (["--html", "/nonexistent/r.html"], "No such file")):
             got = plugpull("judge", *args, liar, status=2)
             check(got.stderr, words in got.stderr and got.stdout == "")
+        with open(os.path.join(e.path("copy"), "plan.ini"), "a") as f:
+            f.write("; later\n")
+        check("refused", plugpull("judge", e.path("copy"), status=2).stdout == "")
+        for form, mark in ((), "\n!! UNSEALED: "), (("--json",), '"sealed": false'), (
+                ("--csv",), ",0,0,1\n"), (("--html", "-"), ">UNSEALED: "), (
+                ("--junit", "-"), ">UNSEALED: "):
+            got = plugpull("judge", "--unsealed", *form, e.path("copy"), status=2)
+            check(f"{form}: {got.stdout}", mark in got.stdout)
         check("the seal holds", plugpull("judge", liar, status=1).stderr == "")
 
         # one of two folders is spoilt: no lot, no file, and 2 unless a promise was broken

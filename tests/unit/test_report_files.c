@@ -184,6 +184,7 @@ static const char junit_golden[] =
 	"      <property name=\"operator\" value=\"A &amp; B &lt;qa&gt;\"/>\n"
 	"      <property name=\"SHA-256 of SHA256SUMS\" value=\"0123abcd\"/>\n"
 	"      <property name=\"seal\" value=\"fits\"/>\n"
+	"      <property name=\"simulated\" value=\"no\"/>\n"
 	"    </properties>\n"
 	"    <testcase name=\"fsync, overwrite\" classname=\"S1\" time=\"0\">\n"
 	"      <failure type=\"torn\" message=\"because\">UNSAFE: 0 clean, 1 lost, 0 void, 0 open\n"
@@ -292,7 +293,7 @@ static void test_page(void **state)
 	m->source.sealed = false;
 	text = render(m, true);
 	assert_non_null(strstr(text, "DOES NOT FIT"));
-	assert_non_null(strstr(text, "is not to be relied on"));
+	assert_non_null(strstr(text, "nothing here is to be relied on"));
 	free(text);
 	text = render(m, false);
 	assert_non_null(strstr(text, "value=\"does not fit\""));
@@ -320,9 +321,62 @@ static void test_overflow_fails(void **state)
 	free(m);
 }
 
+/* Evidence that does not fit its seal, a lab's, an outlet that nobody proved: said in every form. */
+static void test_marks(void **state)
+{
+	static const struct {
+		bool sealed, simulated, unproven;
+		const char *words; /* NULL: no mark at all */
+		const char *json, *csv;
+	} rows[] = {
+		{ true, false, false, NULL, "  \"simulated\": false,\n  \"unproven_wiring\": false", ",1,0,0\r\n" },
+		{ false, false, false, "UNSEALED: ", "  \"sealed\": false,\n", ",0,0,0\r\n" },
+		{ true, true, false, "SIMULATED: ", "  \"simulated\": true,\n", ",1,1,0\r\n" },
+		{ true, false, true, "WIRING NOT PROVEN: ", "  \"unproven_wiring\": true,\n", ",1,0,1\r\n" },
+	};
+	static const char *const all[] = { "UNSEALED: ", "SIMULATED: ", "WIRING NOT PROVEN: " };
+	int (*const forms[])(const struct pp_report_input *, struct pp_buf *, struct pp_error *) = {
+		pp_report_text, pp_report_json, pp_report_csv };
+	struct made *m = made_new();
+	size_t i, k, w;
+
+	(void)state;
+	arm(m, "fsync", PP_ARM_SAFE, true);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct pp_report_input in = { .verdict = &m->verdict, .source = &m->source };
+		char *text[5];
+
+		m->source.sealed = rows[i].sealed;
+		m->source.simulated = rows[i].simulated;
+		m->source.unproven_wiring = rows[i].unproven;
+		text[3] = render(m, true);
+		text[4] = render(m, false);
+		for (k = 0; k < 3; k++) {
+			struct pp_buf out;
+
+			pp_buf_init(&out, 1 << 20);
+			assert_int_equal(forms[k](&in, &out, NULL), 0);
+			text[k] = out.data;
+		}
+		for (k = 0; k < 5; k++)
+			for (w = 0; w < 3; w++)
+				assert_int_equal(strstr(text[k], all[w]) != NULL, k != 1 && k != 2 &&
+					rows[i].words && strcmp(rows[i].words, all[w]) == 0);
+		assert_int_equal(strstr(text[0], "simulated drive S1\n") != NULL, rows[i].simulated);
+		assert_int_equal(strstr(text[1], "\"sealed\"") != NULL, !rows[i].sealed);
+		assert_non_null(strstr(text[1], rows[i].json));
+		assert_non_null(strstr(text[2], ",sealed,simulated,unproven_wiring\r\n"));
+		assert_non_null(strstr(text[2], rows[i].csv));
+		for (k = 0; k < 5; k++)
+			free(text[k]);
+	}
+	free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_counts_and_exit), cmocka_unit_test(test_junit_golden),
 		cmocka_unit_test(test_hostile), cmocka_unit_test(test_page),
 		cmocka_unit_test(test_overflow_fails),
