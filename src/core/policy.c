@@ -91,12 +91,119 @@ void pp_policy_text(const struct pp_policy *policy, char *out, size_t out_bytes)
 		policy->when == PP_POLICY_REBOOT ? ", after a restart" : "");
 }
 
+/* ---- words -------------------------------------------------------------------------------- */
+
+enum held { HELD_ON, HELD_OFF, HELD_UNKNOWN }; /* the drive's cache, for these words */
+
+#define LINUX   "linux"
+#define WINDOWS "windows"
+#define ANY     PP_TRUTH_UNKNOWN
+
+/* What the system does, and what that can break. A NULL system and an unknown truth match any. */
+static const struct {
+	const char *system;
+	enum held cache;
+	enum pp_truth flushing, fua;
+	const char *does, *breaks;
+} meanings[] = {
+	{NULL, HELD_OFF, ANY, ANY,
+		"No flush and no FUA is needed: a write is done when it is on the medium.",
+		"Nothing can be lost from a cache that is off. A drive that says off and caches all the same "
+		"breaks every method; only a cut shows that."},
+	{LINUX, HELD_ON, PP_TRUTH_NO, ANY,
+		"Linux drops every flush and every FUA on the way to the drive: fsync, fdatasync and O_DSYNC "
+		"return as soon as the data is in the drive's cache.",
+		"It can break every method, buffered and direct. Safe only if the drive's cache survives a "
+		"power loss by itself."},
+	{WINDOWS, HELD_ON, PP_TRUTH_NO, ANY,
+		"Windows completes each flush at once without sending it, and does not set FUA on "
+		"write-through writes.",
+		"It can break every method: fsync (FlushFileBuffers), fdatasync, fsync_writethrough and "
+		"open_datasync, buffered and direct. Safe only if the drive's cache survives a power loss by "
+		"itself."},
+	{LINUX, HELD_UNKNOWN, PP_TRUTH_NO, ANY,
+		"Linux believes that there is no cache and sends neither flush nor FUA.",
+		"If the drive does have a cache, and it was not possible to ask it, it can break every "
+		"method."},
+	{WINDOWS, HELD_UNKNOWN, PP_TRUTH_NO, ANY,
+		"Windows completes each flush at once without sending it, and does not set FUA.",
+		"If the drive's cache is on, and it was not possible to ask it, it can break every method."},
+	{LINUX, HELD_ON, PP_TRUTH_YES, PP_TRUTH_YES,
+		"fsync and fdatasync send a flush; a direct write with O_DSYNC goes as one FUA write, without "
+		"a flush.",
+		"A drive that ignores flushes breaks fsync and fdatasync; one that ignores FUA breaks "
+		"open_datasync (direct) alone. Writes without a sync promise nothing."},
+	{LINUX, HELD_ON, PP_TRUTH_YES, PP_TRUTH_NO,
+		"Each sync, also that of O_DSYNC, sends a flush; FUA is not used.",
+		"A drive that ignores flushes breaks every method. Writes without a sync promise nothing."},
+	{WINDOWS, HELD_ON, PP_TRUTH_YES, PP_TRUTH_YES,
+		"A flush is sent as SYNCHRONIZE CACHE; a write-through write carries FUA, and no flush follows "
+		"it.",
+		"A drive or driver that ignores FUA breaks open_datasync (FILE_FLAG_WRITE_THROUGH) alone; one "
+		"that ignores flushes breaks fsync, fdatasync and fsync_writethrough."},
+	{WINDOWS, HELD_ON, PP_TRUTH_YES, PP_TRUTH_NO,
+		"A flush is sent as SYNCHRONIZE CACHE; this drive takes no FUA, so a write-through write "
+		"stays in its cache and no flush follows it.",
+		"It breaks open_datasync (FILE_FLAG_WRITE_THROUGH); fsync and fdatasync hold if the drive "
+		"honours flushes."},
+	{WINDOWS, HELD_ON, PP_TRUTH_YES, ANY,
+		"A flush is sent as SYNCHRONIZE CACHE; whether write-through writes carry FUA is not known.",
+		"It may break open_datasync (FILE_FLAG_WRITE_THROUGH); fsync and fdatasync hold if the drive "
+		"honours flushes."},
+	{LINUX, HELD_UNKNOWN, PP_TRUTH_YES, ANY,
+		"Linux believes that there is a cache: each sync sends a flush, or FUA where that is passed "
+		"on.",
+		"The drive itself could not be asked. One that ignores flushes breaks fsync and fdatasync."},
+	{NULL, HELD_UNKNOWN, PP_TRUTH_YES, ANY,
+		"Flushes are sent; the drive itself could not be asked whether its cache is on.",
+		"If its cache is on, open_datasync may break, and one that ignores flushes breaks the others "
+		"too."},
+	{NULL, HELD_ON, ANY, ANY,
+		"The drive's cache is on; whether flushes are sent could not be read.",
+		"It can break every method; take nothing for safe."},
+	{NULL, HELD_UNKNOWN, ANY, ANY,
+		"Neither the drive's cache nor what is done with flushes could be read.",
+		"Nothing is known; take nothing for safe."},
+};
+
+static enum held held_of(const struct pp_policy *policy)
+{
+	if (policy->drive_cache == PP_CACHE_ON)
+		return HELD_ON;
+	return policy->drive_cache == PP_CACHE_UNKNOWN ? HELD_UNKNOWN : HELD_OFF;
+}
+
+static void explain_boxes(const struct pp_policy *policy, struct pp_buf *out)
+{
+	const char *ticked[] = {"could not be read", "is not ticked", "is ticked"};
+	int cache = policy->drive_cache == PP_CACHE_UNKNOWN ? 0 : policy->drive_cache == PP_CACHE_ON ? 2 : 1;
+	int flushing = policy->flushing == PP_TRUTH_UNKNOWN ? 0 : policy->flushing == PP_TRUTH_NO ? 2 : 1;
+
+	if (strcmp(policy->system, WINDOWS) != 0)
+		return;
+	pp_buf_addf(out, "Box \"Enable write caching on the device\" %s.\n", ticked[cache]);
+	pp_buf_addf(out, "Box \"Turn off Windows write-cache buffer flushing on the device\" %s.\n",
+		ticked[flushing]);
+}
+
 void pp_policy_explain(const struct pp_policy *policy, struct pp_buf *out)
 {
-	char text[128];
+	enum held held = held_of(policy);
 
-	pp_policy_text(policy, text, sizeof(text));
-	pp_buf_addf(out, "%s\n", text);
+	explain_boxes(policy, out);
+	for (size_t i = 0; i < COUNT(meanings); i++) {
+		if ((meanings[i].system && strcmp(meanings[i].system, policy->system) != 0) ||
+			meanings[i].cache != held ||
+			(meanings[i].flushing != ANY && meanings[i].flushing != policy->flushing) ||
+			(meanings[i].fua != ANY && meanings[i].fua != policy->fua_sent))
+			continue;
+		pp_buf_addf(out, "%s\n%s\n", meanings[i].does, meanings[i].breaks);
+		break;
+	}
+	if (policy->oddity[0])
+		pp_buf_addf(out, "Odd: %s.\n", policy->oddity);
+	if (policy->when == PP_POLICY_REBOOT)
+		pp_buf_addf(out, "What is stored is not in force before a restart.\n");
 }
 
 /* ---- text form ---------------------------------------------------------------------------- */
@@ -165,6 +272,7 @@ void pp_policy_put(struct pp_buf *buf, const char *prefix, const struct pp_polic
 {
 	const char *base = (const char *)policy;
 
+	put(buf, prefix, "system", policy->system);
 	put(buf, prefix, "drive_cache", cache_names[policy->drive_cache]);
 	for (size_t i = 0; i < COUNT(truths); i++)
 		put(buf, prefix, truths[i].key, pp_truth_name(*(const enum pp_truth *)(const void *)
@@ -181,7 +289,8 @@ int pp_policy_get(const struct pp_kv *kv, const char *prefix, struct pp_policy *
 	int value = 0;
 
 	memset(policy, 0, sizeof(*policy));
-	if (get_name(kv, prefix, "drive_cache", cache_names, COUNT(cache_names), &value, err) != 0)
+	if (get_text(kv, prefix, "system", policy->system, sizeof(policy->system), err) != 0 ||
+		get_name(kv, prefix, "drive_cache", cache_names, COUNT(cache_names), &value, err) != 0)
 		return -1;
 	policy->drive_cache = (enum pp_drive_cache)value;
 	for (size_t i = 0; i < COUNT(truths); i++) {

@@ -54,6 +54,7 @@ enum pp_policy_when {
 };
 
 struct pp_policy {
+	char system[16];                 /* "linux", "windows": whose ways the words describe */
 	enum pp_drive_cache drive_cache; /* the drive's own word: unknown, none, off, on */
 	enum pp_truth system_cache;      /* the system believes that a volatile cache is on */
 	/* Buffer flushing. no: flushes are dropped although the drive's cache is on or unknown. yes: they
@@ -111,12 +112,15 @@ struct pp_policy_saved {
 	char model[128];
 	char wanted[32];                     /* the setting that was then made, or "" */
 	struct pp_policy before;             /* as read; its words are not kept */
-	/* raw values; "" and -2 where the system has no such thing, -1 where a value was absent */
+	/* Raw values. "": this system or drive has none. */
 	char queue_write_cache[32];          /* Linux: the kernel's belief */
 	char scsi_cache_type[48];            /* Linux: sd's */
-	int32_t user_write_cache_setting;    /* Windows: registry */
-	int32_t cache_is_power_protected;    /* Windows: registry */
+	/* Windows' registry; PP_POLICY_ABSENT: there was no such value; PP_POLICY_NONE: not known */
+	int32_t user_write_cache_setting;
+	int32_t cache_is_power_protected;
 };
+#define PP_POLICY_ABSENT (-1000)
+#define PP_POLICY_NONE   (-1001)
 
 /*
  * PP_ERR_UNSUPPORTED: no such drive, or it has no policy; PP_ERR_SYSTEM: the system refused. A single
