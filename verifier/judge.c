@@ -46,20 +46,34 @@ static bool pure_fua(const struct pp_run_facts *r, const struct pp_method *metho
 
 /* ---- flushes: did the kernel ask the drive? (M8.2) ---------------------------------------- */
 
-/* Records acked while the disk's counters were watched: what the flushes are to be compared with. */
-static uint64_t acked_between(const struct pp_ledger_data *ledger, const struct pp_ledger_entry *first,
-	const struct pp_ledger_entry *last)
+/*
+ * Records acked while the disk's counters were watched: what the flushes are to be compared with. By
+ * the order in which the machine sent them, for what comes in one receive has one time.
+ */
+static uint64_t acked_between(const struct pp_ledger_entry *first, const struct pp_ledger_entry *last)
 {
+	const struct pp_ledger_entry *e;
 	uint64_t records = 0;
-	size_t i;
 
-	for (i = 0; first && last && i < ledger->count; i++) {
-		const struct pp_ledger_entry *e = &ledger->entries[i];
-
-		if (e->type == PP_LEDGER_ACK && e->t_ns >= first->t_ns && e->t_ns <= last->t_ns)
+	for (e = first; e && e < last; e++)
+		if (e->type == PP_LEDGER_ACK)
 			records += e->b - e->a + 1;
-	}
 	return records;
+}
+
+/*
+ * Lanes that sync at the same time share a flush, and the counter is read every 10 ms: half a flush
+ * a sync and lane is asking; a kernel that drops flushes sends next to none. Each lane's first sync
+ * in the time may have been flushed just before it began: a run with no more than those was not
+ * measured, and neither kernel nor drive is accused by it.
+ */
+static enum pp_asked asked_by(uint64_t flushes, uint64_t syncs, uint32_t lanes)
+{
+	uint64_t certain = syncs > lanes ? syncs - lanes : 0;
+
+	if (syncs && 2 * flushes * lanes >= syncs)
+		return PP_ASKED;
+	return 2 * flushes * lanes < certain ? PP_ASKED_NOT : PP_ASKED_UNKNOWN;
 }
 
 static void count_flushes(const struct pp_case *c, const struct pp_method *method,
@@ -67,18 +81,14 @@ static void count_flushes(const struct pp_case *c, const struct pp_method *metho
 {
 	const struct pp_ledger_entry *first = pp_ledger_first_beat(&c->ledger);
 	const struct pp_ledger_entry *last = pp_ledger_last_beat(&c->ledger);
-	uint64_t records = acked_between(&c->ledger, first, last);
+	uint64_t records = acked_between(first, last);
 	struct pp_trial *t = &j->trial;
 
 	j->syncs = pp_method_sync_in_write(method) ? records : records / c->run.layout.group;
 	j->flushes = first && last && last->c > first->c ? last->c - first->c : 0;
 	t->flushes_per_sync = j->syncs ? (double)j->flushes / (double)j->syncs : 0;
-	/*
-	 * Lanes that sync at the same time share a flush, and the counter is read every 10 ms: half a
-	 * flush a sync and lane is asking; a kernel that drops flushes sends next to none.
-	 */
-	t->kernel_asked = method->passthrough || pure_fua(&c->run, method) ||
-		2 * j->flushes * c->run.layout.lanes >= j->syncs;
+	t->asked = method->passthrough || pure_fua(&c->run, method) ? PP_ASKED
+		: asked_by(j->flushes, j->syncs, c->run.layout.lanes);
 	t->via_flush = method->may_send_fua && !pure_fua(&c->run, method);
 }
 

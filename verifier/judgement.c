@@ -114,7 +114,8 @@ static void put_trial(json_t *o, const struct pp_trial *t)
 	json_object_set_new(o, "drive_lost_power", json_boolean(t->drive_lost_power));
 	json_object_set_new(o, "drive_power_witness", json_string(t->drive_power_witness));
 	json_object_set_new(o, "noise_lost", json_boolean(t->noise_lost));
-	json_object_set_new(o, "kernel_asked", json_boolean(t->kernel_asked));
+	json_object_set_new(o, "kernel_asked", t->asked == PP_ASKED_UNKNOWN ? json_null()
+		: json_boolean(t->asked == PP_ASKED));
 	json_object_set_new(o, "via_flush", json_boolean(t->via_flush));
 	json_object_set_new(o, "tears_by_block_bytes", tears_of(t));
 }

@@ -36,6 +36,9 @@ enum pp_trial_outcome {
 };
 const char *pp_trial_outcome_name(enum pp_trial_outcome outcome);
 
+/* Did the disk see a flush or FUA for each sync (M8.2)? Zero: nobody can say. */
+enum pp_asked { PP_ASKED_UNKNOWN, PP_ASKED, PP_ASKED_NOT };
+
 /* The times before the end over which the effective exposure is counted: 10, 100, 1000. */
 extern const uint32_t pp_within_ms[PP_WITHIN];
 
@@ -82,7 +85,7 @@ struct pp_trial {
 	bool no_volatile_cache;          /* the drive itself declares none (M7.4) */
 	char drive_power_witness[PP_TEXT_SHORT];  /* which of M7.5 */
 	bool noise_lost;                 /* acked noise was missing after this cut (M7.1, M7.6) */
-	bool kernel_asked;               /* at least one flush or FUA a sync (M8.2) */
+	enum pp_asked asked;             /* M8.2 */
 	double flushes_per_sync;
 	bool via_flush;                  /* label of M8.4 */
 };

@@ -243,7 +243,8 @@ static void count_loss(struct arm_work *work, const struct pp_trial *trial)
 	work->cache_losses += cache > 0;
 	work->ram_losses += cache + trial->lost[PP_LOSS_FILE_GONE] +
 		trial->lost[PP_LOSS_FILE_SHORT] > 0;
-	work->losses_asked += trial->kernel_asked;
+	work->losses_asked += trial->asked == PP_ASKED;
+	work->losses_not_asked += trial->asked == PP_ASKED_NOT;
 	if (trial->lost[PP_LOSS_DEVICE_GONE] && !work->device_gone_cut)
 		work->device_gone_cut = trial->cut;
 }

@@ -98,6 +98,15 @@ static void tally_reasons(const struct arm_work *work, enum standing standing, c
 
 /* ---- M8.2 and M8.6: losses ---------------------------------------------------------------- */
 
+/* Whom a loss accuses: the drive only where it was asked. */
+static const char *word_of_kernel(const struct arm_work *work)
+{
+	if (work->losses_asked)
+		return "";
+	return work->losses_not_asked ? "the kernel did not ask the drive" :
+		"too short a run to see whether the kernel asked the drive";
+}
+
 static void rule_loss(const struct verdict_work *all, struct arm_work *work)
 {
 	struct pp_verdict_arm *arm = work->arm;
@@ -115,8 +124,8 @@ static void rule_loss(const struct verdict_work *all, struct arm_work *work)
 		arm->promise == PP_PROMISE_DEVICE ? "not promised: " : "", text);
 	if (!promised || work->losses_asked)
 		return;
-	arm->kernel_did_not_ask = true;
-	pp_verdict_reason(work, true, "the kernel did not ask the drive");
+	arm->kernel_did_not_ask = work->losses_not_asked > 0;
+	pp_verdict_reason(work, true, "%s", word_of_kernel(work));
 }
 
 /* ---- M8.3: counts ------------------------------------------------------------------------- */
@@ -175,10 +184,10 @@ static void rule_same_command(const struct verdict_work *all, struct arm_work *w
 			other->arm->promise != PP_PROMISE_MEDIA || !other->arm->cuts_loss ||
 			!shared)
 			continue;
-		pp_verdict_reason(work, true, "same command failed in %s, %s (%s%s)",
+		pp_verdict_reason(work, true, "same command failed in %s, %s (%s%s%s)",
 			other->arm->key.method, other->arm->key.workload,
 			shared & RESTS_ON_FLUSH ? "flush" : "FUA",
-			other->losses_asked ? "" : "; there the kernel did not ask the drive");
+			other->losses_asked ? "" : "; there ", word_of_kernel(other));
 	}
 }
 
@@ -541,7 +550,7 @@ static void note_flags(const struct verdict_work *all, struct arm_work *work)
 			continue;
 		damaged += trial->fs_damaged;
 		unserializable += trial->unserializable;
-		not_asked += standing == STANDS_CLEAN && !trial->kernel_asked;
+		not_asked += standing == STANDS_CLEAN && trial->asked == PP_ASKED_NOT;
 	}
 	if (policy_lost)
 		pp_verdict_reason(work, false, "the drive's cache policy did not survive power-up in %u "

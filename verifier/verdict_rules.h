@@ -43,7 +43,8 @@ struct arm_work {
 	uint32_t clean_powered;     /* clean, and the drive provably lost power (M7.5) */
 	uint32_t clean_no_cache;    /* clean, and the drive declares no volatile cache */
 	uint32_t device_gone_cut;   /* a cut after which the drive was gone; 0: none */
-	uint32_t losses_asked;      /* loss trials in which the kernel did ask the drive */
+	uint32_t losses_asked, losses_not_asked; /* loss trials in which the kernel did ask the drive,
+	                             * or did not; in others nobody can say (M8.2) */
 	uint32_t earlier_cuts, earlier_lost, earlier_unsettled; /* M9.3 */
 	uint32_t earlier_elsewhere; /* lost by this method on this drive under other conditions */
 	bool failed;                /* out of memory */

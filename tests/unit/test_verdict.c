@@ -75,7 +75,8 @@ WORD(swapped, SET(resolution, "swapped: sent back"); t->swapped = true)
 WORD(blank_resolution, SET(resolution, " \t "))
 WORD(powered, t->drive_lost_power = true)
 WORD(nocache, t->no_volatile_cache = true)
-WORD(notasked, t->kernel_asked = false; t->flushes_per_sync = 0)
+WORD(notasked, t->asked = PP_ASKED_NOT; t->flushes_per_sync = 0)
+WORD(nobodyknows, t->asked = PP_ASKED_UNKNOWN; t->flushes_per_sync = 0)
 WORD(viaflush, t->via_flush = true)
 WORD(quick, t->acked_within[PP_WITHIN_100_MS] = 100)
 WORD(slow, t->acked_within[PP_WITHIN_100_MS] = 20)
@@ -108,7 +109,8 @@ static const struct { const char *word; void (*set)(struct pp_trial *); } words[
 	ROW(loss), ROW(gone), ROW(gone_and_stale), ROW(corrupt), ROW(short_file), ROW(bare_loss),
 	ROW(void), ROW(io_error), ROW(open), ROW(missing), ROW(unproven), ROW(unexposed),
 	ROW(foreign), ROW(collateral), ROW(resolved), ROW(swapped), ROW(blank_resolution), ROW(powered),
-	ROW(nocache), ROW(notasked), ROW(viaflush), ROW(quick), ROW(slow), ROW(noacks), ROW(noiselost), ROW(damaged_fs),
+	ROW(nocache), ROW(notasked), ROW(nobodyknows), ROW(viaflush), ROW(quick),
+	ROW(slow), ROW(noacks), ROW(noiselost), ROW(damaged_fs),
 	ROW(noise), ROW(S2), ROW(fw2), ROW(model2), ROW(wt), ROW(nofua), ROW(k2), ROW(dc),
 	ROW(lanes4), ROW(group8), ROW(small), ROW(append), ROW(ext4), ROW(ext4_nobarrier),
 	ROW(ext4_journal), ROW(btrfs), ROW(btrfs_nodatacow), ROW(zfs), ROW(unknown_fs),
@@ -137,7 +139,8 @@ static void base_trial(struct pp_trial *t, const char *method)
 	SET(key.cut_kind, "mains");
 	t->key.lanes = t->key.group = 1;
 	t->key.record_bytes = 8192;
-	t->proven = t->exposed = t->kernel_asked = true;
+	t->proven = t->exposed = true;
+	t->asked = PP_ASKED;
 	t->records_acked = 100;
 	t->lost_age_ns_min = t->lost_age_ns_max = -1;
 	t->flushes_per_sync = 1.0;
