@@ -24,6 +24,7 @@ static const struct {
 #define C(member) offsetof(struct pp_pdu_config, member)
 	{ "profile", TEXT, C(profile) },
 	{ "url", TEXT, C(url) },
+	{ "parameters", TEXT, C(parameters) },
 	{ "identity", TEXT, C(identity) },
 	{ "label", TEXT, C(label) },
 	{ "credentials_file", TEXT, C(credentials_file) },

@@ -54,6 +54,7 @@ struct pp_pdu_config {
 	const char *url;      /* "http://10.0.0.5", "10.0.0.5:8080"; exec: the {host}, may be NULL */
 	const char *outlets[PP_PDU_OUTLETS_MAX]; /* as printed on the case; all feed one machine */
 	int outlet_count;
+	const char *parameters; /* "NAME=VALUE, ...": other values than the profile's [the profile's] */
 	const char *identity; /* expected id, serial or MAC; read before every off [not checked] */
 	const char *label;    /* expected name of the (one) outlet [not checked] */
 	const char *credentials_file; /* 0600; "user = ", "password = ", "token = " lines [env] */

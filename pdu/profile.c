@@ -329,6 +329,12 @@ static int handle(void *user, const char *section, const char *name, const char 
 	    strcmp(name, "why") != 0 && !(strcmp(name, "input") == 0 && names_secret(value))))
 		return complain(parse, "a profile must not hold credentials (use the credentials "
 			"file):", name);
+	if (strcmp(section, "parameters") == 0) {
+		struct pp_error why;
+
+		return pp_parameters_declare(&parse->profile->parameters, name, value, &why) == 0 ? 1 :
+			complain(parse, why.text, name);
+	}
 	request = find_request(parse, section);
 	if (!request && strcmp(section, "profile") != 0)
 		return complain(parse, "unknown section", section);

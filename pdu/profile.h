@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "parameter.h"
 #include "pdu.h"
 
 #define PP_PROFILE_LIST_MAX   16
@@ -66,6 +67,8 @@ struct pp_profile {
 	bool outlet_regex_ready;
 	int64_t index_base; /* the lowest number printed on the case */
 	int64_t settle_ms, verify_timeout_ms, stagger_ms;
+
+	struct pp_parameters parameters;
 
 	struct pp_profile_request off, on, status, identity, label, watts, timed_off, target;
 

@@ -170,6 +170,8 @@ static json_t *subject_of(struct pp_pdu *pdu, const struct pp_pdu_identity *iden
 	json = json_pack("{s:s, s:s, s:s, s:o, s:o, s:s}", "profile", pdu->profile->name,
 		"profile_xxh3", hash, "device", pdu->host_key, "outlets", outlets, "labels", labels,
 		"identity", identity->id);
+	if (json && pdu->config.parameters)
+		json_object_set_new(json, "parameters", json_string(pdu->config.parameters));
 	if (!json)
 		pp_fail(err, PP_ERR_SYSTEM, "cannot describe the power switch");
 	return json;

@@ -145,6 +145,15 @@ int pp_template_fill(struct pp_buf *out, const char *text, enum pp_place place,
 			if (known == 0)
 				known = lookup(value, sizeof(value), name, values, err);
 		}
+		if (known == 0 && place == PP_PLACE_PATH && pp_parameters_find(values->parameters, name)) {
+			pp_buf_addf(out, "%s", pp_parameters_find(values->parameters, name)); /* as it is */
+			text += bytes + 2;
+			continue;
+		}
+		if (known == 0 && pp_parameters_find(values->parameters, name)) {
+			snprintf(value, sizeof(value), "%s", pp_parameters_find(values->parameters, name));
+			known = 1;
+		}
 		if (known < 0)
 			return -1;
 		if (!known) {
@@ -245,6 +254,8 @@ int pp_template_request(struct pp_pdu_request *request, const struct pp_profile_
 		return -1;
 	if (from->path && !(request->path = fill(from->path, PP_PLACE_PATH, values, err)))
 		return -1;
+	if (from->path && request->path[0] != '/') /* else it would lengthen the host's name */
+		return pp_fail(err, PP_ERR_USAGE, "path '%.200s' does not begin with '/'", request->path);
 	if (from->body && !(request->body = fill(from->body, body_place(from), values, err)))
 		return -1;
 	if (from->oid && !(request->path = fill(from->oid, PP_PLACE_RAW, values, err)))

@@ -2,7 +2,7 @@
  *
  * Fills the {substitutions} of a profile's request: {n} the outlet as the person wrote it, {n0} its
  * distance from the lowest number on the case, {n1} one more than it says, {id} the same text as {n}, {host}, {target} (a path
- * the device itself gave), {secs} {ms} {ds} a time. Each value is escaped for the place it lands
+ * the device itself gave), {secs} {ms} {ds} a time, and the profile's own parameters (parameter.h). Each value is escaped for the place it lands
  * in, so that no outlet name can add a parameter, a header or a JSON member. {user} may stand in a
  * program's words and input, {password} and {token} in its input only: nobody can read that.
  */
@@ -22,6 +22,7 @@ struct pp_values {
 	const char *host;
 	const char *target;
 	int64_t time_ms;    /* < 0: {secs} {ms} {ds} are errors */
+	const struct pp_parameters *parameters; /* of the profile; may be NULL */
 	const struct pp_credentials *credentials; /* NULL: {user}, {password}, {token} are errors */
 };
 

@@ -324,6 +324,7 @@ static const struct plan_key keys[] = {
 	{ MACHINE, "battery", K_BOOL, P(battery), 0, 0, NULL },
 	{ PDU, "profile", K_TEXT, P(pdu_profile), 0, 0, NULL },
 	{ PDU, "url", K_TEXT, P(pdu_url), 0, 0, NULL },
+	{ PDU, "parameters", K_TEXT, P(pdu_parameters), 0, 0, NULL },
 	{ PDU, "outlets", K_CALL, 0, 0, 0, 0, read_outlets },
 	{ PDU, "credentials", K_TEXT, P(pdu_credentials), 0, 0, NULL },
 	{ PDU, "identity", K_TEXT, P(pdu_identity), 0, 0, NULL },

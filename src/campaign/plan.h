@@ -84,6 +84,7 @@ struct pp_plan {
 	uint32_t boot_deadline_s, poweroff_deadline_s, poweroff_settle_s, hold_up_ms, drive_wait_s;
 	bool battery;
 	/* power switch */
+	char pdu_parameters[256];       /* "NAME=VALUE, ..." */
 	char pdu_profile[256], pdu_url[256], pdu_credentials[256], pdu_identity[128], pdu_label[128];
 	char pdu_ca[256], pdu_pin[128], pdu_state_dir[256];
 	char pdu_proof[256];            /* "": the state folder's (pdu/prove.h) */

@@ -48,6 +48,7 @@ static void fill_config(struct pp_campaign *c)
 	memset(cfg, 0, sizeof(*cfg));
 	cfg->profile = p->pdu_profile;
 	cfg->url = or_null(p->pdu_url);
+	cfg->parameters = or_null(p->pdu_parameters);
 	for (i = 0; i < p->outlets; i++)
 		cfg->outlets[i] = p->outlet[i];
 	cfg->outlet_count = (int)p->outlets;

@@ -51,6 +51,8 @@ static const struct option_row rows[] = {
 	  O(config.profile) },
 	{ "url", "URL", "http://HOST[:PORT] of the switch; the {host} of an exec profile", TEXT,
 	  O(config.url) },
+	{ "set", "NAME=VALUE", "of the profile's [parameters]; several with commas between", TEXT,
+	  O(config.parameters) },
 	{ "outlet", "N", "as printed on the case; again for a machine with several supplies", OUTLET,
 	  0 },
 	{ "identity", "ID", "refuse unless the device says that it is this one", TEXT,

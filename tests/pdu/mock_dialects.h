@@ -396,6 +396,7 @@ static void redfish_parse(struct mock *mock, const struct mock_request *request,
 	bool set = strcmp(request->method, "POST") == 0;
 
 	if (strcmp(request->path, "/redfish/v1/PowerEquipment/RackPDUs/1") == 0 ||
+	    strcmp(request->path, "/redfish/v1/PowerEquipment/FloorPDUs/7") == 0 ||
 	    strcmp(request->path, "/redfish/v1") == 0) {
 		mock_say(reply, 201, "{\"SerialNumber\":\"%s\",\"UUID\":\"%s\",\"Model\":\"m\"}",
 			mock->device_id, mock->device_id);

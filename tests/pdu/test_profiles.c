@@ -286,6 +286,41 @@ static void one_relay_tasmota(void **state)
 	rig_stop(&rig);
 }
 
+/* Outlets of another collection than RackPDUs/1; a parameter that the profile has not, or a value that
+ * is more than a path, switches nothing. */
+static void redfish_elsewhere(void **state)
+{
+	static const char *const bad[] = { "pdu=RackPDUs/1?x", "rack=/a", "pdu", "pdu=/a/../b" };
+	struct pp_pdu_times times;
+	struct pp_error err = { 0 };
+	struct pp_pdu *pdu;
+	struct rig rig;
+
+	(void)state;
+	rig_start(&rig, "redfish-outlet");
+	rig.config.outlets[0] = "A2";
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		rig.config.parameters = bad[i];
+		assert_null(pp_pdu_open(&rig.config, &err));
+	}
+	rig.config.parameters = "pdu=/redfish/v1/PowerEquipment/FloorPDUs/7";
+	rig.config.identity = rig.mock.device_id;
+	pdu = pp_pdu_open(&rig.config, &err);
+	if (!pdu || pp_pdu_off(pdu, &times, &err) != 0)
+		fail_msg("%s\n%s", err.text, rig.records.data);
+	assert_false(rig.mock.relay[1]);
+	assert_non_null(strstr(rig.records.data, "/redfish/v1/PowerEquipment/FloorPDUs/7/Outlets/A2"));
+	assert_null(strstr(rig.records.data, "/RackPDUs/1/Outlets/A2\""));
+	pp_pdu_close(pdu);
+	/* Who restores must ask at the same place: the journal knows it. */
+	assert_int_equal(rig_journal_entries(&rig), 1);
+	rig.config.parameters = NULL;
+	pdu = pp_pdu_open(&rig.config, &err);
+	assert_int_equal(pp_pdu_on(pdu, NULL, &err), 0);
+	pp_pdu_close(pdu);
+	rig_stop(&rig);
+}
+
 static void pdudaemon_never_proves(void **state)
 {
 	struct pp_pdu_times times;
@@ -303,6 +338,14 @@ static void pdudaemon_never_proves(void **state)
 	assert_int_equal(times.outcome, PP_PDU_REFUSED);
 	assert_int_equal(rig.mock.requests, 0);
 	pp_pdu_close(pdu);
+	/* The words of its README: hostname, port, no delay. */
+	rig.config.parameters = "hostname=rack-7.lab";
+	pdu = pp_pdu_open(&rig.config, &err);
+	assert_int_equal(pp_pdu_on(pdu, &times, &err), -1);
+	assert_int_equal(times.outcome, PP_PDU_STATE_UNKNOWN);
+	assert_non_null(strstr(rig.records.data,
+		"/power/control/on?hostname=rack-7.lab&port=1&delay=0"));
+	pp_pdu_close(pdu);
 	rig_stop(&rig);
 }
 
@@ -317,6 +360,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(checks_of_settings),
 		cmocka_unit_test(assumed_state_proves_nothing),
 		cmocka_unit_test(one_relay_tasmota),
+		cmocka_unit_test(redfish_elsewhere),
 		cmocka_unit_test(pdudaemon_never_proves),
 	};
 	int rc = rig_main(argc, argv);

@@ -51,6 +51,13 @@ static const struct {
 	{ HEAD "[off]\nmethod = PUT\n[on]\npath = /on\n", "[off] has no 'path'" },
 	{ HEAD "[off]\nargv = a\npath = /\n[on]\npath = /on\n", "transport is http" },
 	{ "[profile]\nname = x\noutlet = [\n" SETS, "not a regular expression" },
+	{ HEAD "[parameters]\nrack = /a/b-1_2.c~\n" SETS, NULL },
+	{ HEAD "[parameters]\nrack = 1\nrack = 2\n" SETS, "there twice" },
+	{ HEAD "[parameters]\nRack = 1\n" SETS, "no name of a parameter" },
+	{ HEAD "[parameters]\ntarget = 1\n" SETS, "a meaning of its own" },
+	{ HEAD "[parameters]\nrack = a?b\n" SETS, "f.ini:5: parameter rack is 'a?b'" },
+	{ HEAD "[parameters]\nrack = /../x\n" SETS, "parameter rack is '/../x'" },
+	{ HEAD "[parameters]\nrack = -x\n" SETS, "no '-' first" },
 	{ "[profile]\nname x\n", "f.ini:2: not 'key = value'" },
 };
 
@@ -138,6 +145,59 @@ static void values_are_escaped(void **state)
 			assert_string_equal(buf.data, rows[i].filled);
 		pp_buf_release(&buf);
 	}
+}
+
+static void parameters_are_filled(void **state)
+{
+	static const struct {
+		const char *set;
+		const char *path, *json; /* NULL: it must fail */
+	} rows[] = {
+		{ "rack=/a/b", "/a/b/1", "{\"/a/b\"}" },
+		{ " rack = /c , other=x", "/c/1", "{\"/c\"}" },
+		{ "rack=", NULL, NULL }, { "rack", NULL, NULL }, { "", NULL, NULL }, { ",", NULL, NULL },
+		{ "rack=/a,", NULL, NULL }, { "rac=/a", NULL, NULL }, { "racks=/a", NULL, NULL },
+		{ "rack=/a b", NULL, NULL }, { "rack=/a?x", NULL, NULL }, { "rack=/a\"", NULL, NULL },
+		{ "rack=/../a", NULL, NULL },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct pp_parameters parameters = { .count = 0 };
+		struct pp_values values = { .outlet = "1", .time_ms = -1, .parameters = &parameters };
+		struct pp_buf buf;
+
+		assert_int_equal(pp_parameters_declare(&parameters, "rack", "/d", NULL), 0);
+		assert_int_equal(pp_parameters_declare(&parameters, "other", "y", NULL), 0);
+		assert_int_equal(pp_parameters_set(&parameters, rows[i].set, NULL), rows[i].path ? 0 : -1);
+		if (!rows[i].path)
+			continue;
+		pp_buf_init(&buf, 1000);
+		assert_int_equal(pp_template_fill(&buf, "{rack}/{n}", PP_PLACE_PATH, &values, NULL), 0);
+		assert_string_equal(buf.data, rows[i].path);
+		pp_buf_clear(&buf);
+		assert_int_equal(pp_template_fill(&buf, "{\"{rack}\"}", PP_PLACE_JSON, &values, NULL), 0);
+		assert_string_equal(buf.data, rows[i].json);
+		pp_buf_release(&buf);
+	}
+}
+
+/* A value without its '/' must not end up in the host's name. */
+static void paths_begin_with_a_slash(void **state)
+{
+	struct pp_parameters parameters = { .count = 0 };
+	struct pp_values values = { .time_ms = -1, .parameters = &parameters };
+	char path[] = "{rack}/x";
+	struct pp_profile_request from = { .given = true, .path = path };
+	struct pp_pdu_request request = { .what = "status" };
+	struct pp_error err;
+
+	(void)state;
+	assert_int_equal(pp_parameters_declare(&parameters, "rack", ".evil.example", &err), 0);
+	assert_int_equal(pp_template_request(&request, &from, &values, &err), -1);
+	assert_non_null(strstr(err.text, "does not begin with '/'"));
+	pp_request_release(&request);
 }
 
 static void only_off_is_off(void **state)
@@ -242,6 +302,8 @@ int main(void)
 		cmocka_unit_test(long_lines_are_not_cut),
 		cmocka_unit_test(all_that_we_ship_load),
 		cmocka_unit_test(values_are_escaped),
+		cmocka_unit_test(parameters_are_filled),
+		cmocka_unit_test(paths_begin_with_a_slash),
 		cmocka_unit_test(only_off_is_off),
 		cmocka_unit_test(elements_are_found_by_id),
 		cmocka_unit_test(credentials_files),
