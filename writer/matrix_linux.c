@@ -94,7 +94,7 @@ static bool selected(const struct pp_matrix_config *config, const char *name)
 	for (i = 0; i < config->only_count; i++)
 		if (strcmp(config->only[i], name) == 0)
 			return true;
-	return config->only == NULL;
+	return config->only == NULL && pp_method_on(pp_method_find(name), pp_system_here);
 }
 
 static int run_methods(struct matrix_bench *b, enum pp_workload workload, uint32_t block,

@@ -447,6 +447,8 @@ static const char *not_here(const struct matrix_bench *b, const struct matrix_te
 
 	if (t->shape == NOT_HERE)
 		return "this system has no such call";
+	if (!pp_method_on(pp_method_find(t->method), pp_system_here))
+		return pp_method_elsewhere(pp_method_find(t->method));
 	pp_workload_promise(t->workload, pp_method_find(t->method),
 		b->config->raw ? PP_TARGET_RAW : PP_TARGET_FILE, &why);
 	return why ? why : row->promise == PP_PROMISE_NA ? "does nothing on this kind of target" : NULL;

@@ -251,11 +251,13 @@ static int read_methods(struct reader *r, const char *value)
 {
 	struct pp_plan_arms *a = r->base;
 	size_t i;
+	enum pp_system system = strcmp(value, "all") == 0 ? PP_SYSTEM_LINUX
+		: strcmp(value, "all windows") == 0 ? PP_SYSTEM_WINDOWS : PP_SYSTEM_ANY;
 
-	if (strcmp(value, "all") != 0)
+	if (system == PP_SYSTEM_ANY)
 		return each_item(r, value, add_method);
-	for (i = 0; i < pp_method_count; i++)
-		a->method[a->methods++] = &pp_methods[i];
+	for (i = 0; i < pp_method_count_of(system); i++)
+		a->method[a->methods++] = pp_method_of(system, i);
 	return 0;
 }
 

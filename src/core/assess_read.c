@@ -39,7 +39,7 @@ static const struct {
 	enum pp_assess_kind kind;
 	bool media;
 } others[] = {
-	{ "fsync_writethrough", PP_ASSESS_FLUSH, true },
+	{ "open_datasync (buffered)", PP_ASSESS_WRITE_THROUGH, true },
 	{ "read", PP_ASSESS_READ, false },
 	{ "sequential read", PP_ASSESS_READ, false },
 	{ "sequential read (direct)", PP_ASSESS_READ, false },

@@ -19,6 +19,10 @@ enum pp_promise {
 
 enum pp_target_kind { PP_TARGET_FILE, PP_TARGET_RAW };
 
+/* Which operating system has a method. The control host knows those of all: a plan may name any. */
+enum pp_system { PP_SYSTEM_ANY, PP_SYSTEM_LINUX, PP_SYSTEM_WINDOWS };
+extern const enum pp_system pp_system_here;
+
 /*
  * What one sync call covers (M2.1); a lane calls it once for each such unit of its group. A range is
  * the span of all that was written through the same descriptor since its last sync.
@@ -33,14 +37,24 @@ enum pp_write_call {
 	PP_WRITE_URING,        /* io_uring, with rw_flags */
 	PP_WRITE_URING_LINKED, /* io_uring: a write, and linked behind it an fdatasync */
 	PP_WRITE_NVME_FUA,     /* NVMe Write with FUA set, past the block layer */
+	PP_WRITE_IORING,       /* Windows: IoRing, a write and a flush that drains what came before */
 };
 
-/* The call after the write, if the method has one of its own. */
+/*
+ * The call after the write, if the method has one of its own. On Windows fdatasync is
+ * NtFlushBuffersFileEx with FLUSH_FLAGS_FILE_DATA_SYNC_ONLY, fsync is FlushFileBuffers.
+ */
 enum pp_sync_call {
 	PP_SYNC_NONE, PP_SYNC_FDATASYNC, PP_SYNC_FSYNC,
 	PP_SYNC_MSYNC, PP_SYNC_FILE_RANGE, PP_SYNC_SYNCFS, PP_SYNC_SYNC,
 	PP_SYNC_NVME_FLUSH, /* NVMe Flush, past the block layer */
 	PP_SYNC_SCSI_CACHE, /* SCSI SYNCHRONIZE CACHE(10), past the block layer */
+	/* Windows: */
+	PP_SYNC_COMMIT,     /* _commit, the C library's */
+	PP_SYNC_VOLUME,     /* FlushFileBuffers of the volume */
+	PP_SYNC_VIEW,       /* FlushViewOfFile, then FlushFileBuffers */
+	PP_SYNC_NT_DATA_ONLY, /* NtFlushBuffersFileEx, FLUSH_FLAGS_FILE_DATA_ONLY */
+	PP_SYNC_NT_NO_SYNC, /* NtFlushBuffersFileEx, FLUSH_FLAGS_NO_SYNC */
 	PP_SYNC_CALLS
 };
 
@@ -52,10 +66,11 @@ enum pp_sync_call {
 
 struct pp_method {
 	const char *name;        /* whole name, " (direct)" included */
-	bool direct;             /* O_DIRECT */
+	enum pp_system system;   /* the only one that has it, or PP_SYSTEM_ANY */
+	bool direct;             /* O_DIRECT; FILE_FLAG_NO_BUFFERING */
 	/*
-	 * Each write is synchronised as O_DSYNC, or O_SYNC, does: opened so where the write is
-	 * pwrite(2), else by what the write call says.
+	 * Each write is synchronised as O_DSYNC (FILE_FLAG_WRITE_THROUGH), or O_SYNC, does: opened so
+	 * where the write is pwrite(2), else by what the write call says.
 	 */
 	bool o_dsync, o_sync;
 	enum pp_write_call write;
@@ -85,6 +100,13 @@ extern const size_t pp_method_count;
 /* The one lookup: the whole name must match. NULL if there is none. */
 const struct pp_method *pp_method_find(const char *name);
 
+/* The rows that a system has, in the table's order: how many; number i, or NULL. */
+size_t pp_method_count_of(enum pp_system system);
+const struct pp_method *pp_method_of(enum pp_system system, size_t i);
+bool pp_method_on(const struct pp_method *method, enum pp_system system);
+/* "this method is of Linux" or the like, for a row of another system. */
+const char *pp_method_elsewhere(const struct pp_method *method);
+
 enum pp_promise pp_method_promise(const struct pp_method *method, enum pp_target_kind kind);
 const char *pp_promise_name(enum pp_promise promise);
 
@@ -94,7 +116,7 @@ bool pp_method_sync_in_write(const struct pp_method *method);
 /* "fdatasync", "msync", ...; "none" */
 const char *pp_sync_call_name(enum pp_sync_call call);
 
-/* Flags for open(2) beyond the access mode. */
+/* Flags for open(2), or pp_disk_open (src/core/disk_file.h), beyond the access mode. */
 int pp_method_open_flags(const struct pp_method *method);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The calls of a method on one open descriptor: what lanes and the speed matrix write and sync by,
- * so that what is measured is what is judged. Linux.
+ * so that what is measured is what is judged.
  *
  * Rests on pwrite(2), pwritev2(2), io_uring_enter(2) (a write and a sync in one submission are
  * unordered unless they are linked; a short write breaks the link), msync(2), sync_file_range(2),
@@ -20,6 +20,7 @@
 #include "method.h"
 
 struct io_uring;
+struct pp_win_calls;
 
 struct pp_method_io {
 	const struct pp_method *method;
@@ -32,6 +33,8 @@ struct pp_method_io {
 	uint8_t *map;
 	uint64_t map_bytes;
 	uint32_t nvme_namespace, block_bytes; /* passthrough */
+	const struct pp_win_calls *win;       /* Windows: see win_method.h */
+	void *win_file, *win_volume, *win_ring; /* the first is the caller's */
 };
 
 /*

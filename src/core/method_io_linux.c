@@ -293,6 +293,8 @@ int pp_method_io_init(struct pp_method_io *io, const struct pp_method *method, i
 	io->method = method;
 	io->fd = fd;
 	io->staging_fd = -1;
+	if (!pp_method_on(method, PP_SYSTEM_LINUX))
+		return pp_fail(err, PP_ERR_UNSUPPORTED, "%s", pp_method_elsewhere(method));
 	/* No file to ask: the first write will tell. */
 	if (fd >= 0 && method->rw_flags & PP_RWF_ATOMIC && probe_atomic(io, err) != 0)
 		return -1;

@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 
+const enum pp_system pp_system_here = PP_SYSTEM_LINUX;
+
 int pp_method_open_flags(const struct pp_method *method)
 {
 	bool opened_so = method->write == PP_WRITE_PWRITE;

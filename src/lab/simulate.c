@@ -14,7 +14,7 @@ static const struct pp_method *draw_method(uint64_t *x, enum pp_target_kind kind
 
 	/* No drive of the lab writes more than a sector atomically, so none can promise `untorn`. */
 	do
-		m = &pp_methods[below(x, pp_method_count)];
+		m = pp_method_of(PP_SYSTEM_LINUX, below(x, pp_method_count_of(PP_SYSTEM_LINUX)));
 	while (pp_method_promise(m, kind) != PP_PROMISE_MEDIA || (direct_only && !m->direct) || m->untorn);
 	return m;
 }

@@ -113,17 +113,17 @@ static void test_own_set(void **state)
 	f->config.warm_up_seconds = 0.002;
 	if (pp_matrix_run(&f->config, &f->matrix, &err) != 0)
 		fail_msg("%s", err.text);
-	assert_int_equal(f->matrix.row_count, pp_method_count);
-	assert_int_equal(f->done, pp_method_count);
+	assert_int_equal(f->matrix.row_count, pp_method_count_of(pp_system_here));
+	assert_int_equal(f->done, pp_method_count_of(pp_system_here));
 	assert_false(f->matrix.stopped);
 	assert_true((f->matrix.disk[0] != '\0') != (f->matrix.no_disk_reason[0] != '\0'));
 	for (i = 0; i < f->matrix.row_count; i++) {
 		const struct pp_matrix_row *row = &f->matrix.rows[i];
 
-		assert_string_equal(row->label, pp_methods[i].name);
+		assert_string_equal(row->label, pp_method_of(pp_system_here, i)->name);
 		assert_int_equal(row->write_bytes, PP_MATRIX_BLOCK_BYTES);
 		if (row->status == PP_MATRIX_OK)
-			assert_int_equal(row->promise, pp_methods[i].promise_file);
+			assert_int_equal(row->promise, pp_method_of(pp_system_here, i)->promise_file);
 		check_row(row);
 	}
 }
