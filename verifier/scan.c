@@ -15,6 +15,7 @@
 #include <xxhash.h>
 
 #include "src/core/le.h"
+#include "src/core/thread.h"
 
 #define CHUNK_BYTES   (1U << 20)
 #define OUT_BYTES     (256U << 10)
@@ -437,7 +438,7 @@ int pp_scan_make(const struct pp_layout *layout, const struct pp_scan_source *so
 
 	m.sum = XXH3_createState();
 	m.out = malloc(OUT_BYTES);
-	m.chunk = aligned_alloc(4096, CHUNK_BYTES);
+	m.chunk = pp_aligned_alloc(4096, CHUNK_BYTES);
 	if (!m.sum || !m.out || !m.chunk) {
 		pp_fail_os(err, ENOMEM, "cannot scan");
 		goto out;
@@ -447,7 +448,7 @@ int pp_scan_make(const struct pp_layout *layout, const struct pp_scan_source *so
 out:
 	XXH3_freeState(m.sum);
 	free(m.out);
-	free(m.chunk);
+	pp_aligned_free(m.chunk);
 	free(m.runs);
 	return rc;
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "src/core/clock.h"
+#include "src/core/thread.h"
 
 #define POLL_NS 25000
 #define IDLE_NS 500000
@@ -117,7 +118,7 @@ struct pp_acks *pp_acks_start(uint32_t lanes, const struct pp_lane_peer *peer, s
 	acks->ctx = ctx;
 	pthread_mutex_init(&acks->lock, NULL);
 	pthread_cond_init(&acks->wake, NULL);
-	code = pthread_create(&acks->thread, NULL, acks_main, acks);
+	code = pp_thread_start(&acks->thread, acks_main, acks);
 	if (code == 0)
 		return acks;
 	pp_fail_os(err, code, "cannot start the thread that sends acks");

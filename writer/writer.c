@@ -9,14 +9,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "acks.h"
 #include "src/core/clock.h"
+#include "src/core/thread.h"
 #include "lane_file.h"
 
 struct lane_thread {
@@ -104,7 +103,7 @@ static void free_all(struct pp_writer *writer)
 		struct lane_thread *t = &writer->threads[i];
 
 		pp_lane_file_close(&t->file, NULL);
-		free(t->buf);
+		pp_aligned_free(t->buf);
 		pthread_cond_destroy(&t->wake);
 		pthread_mutex_destroy(&t->lock);
 	}
@@ -125,7 +124,7 @@ static int open_lane(struct pp_writer *writer, uint32_t number, struct pp_error 
 	if (pp_lane_file_open(&t->file, &config->layout, config->method, config->target,
 		config->path, number, err) != 0)
 		return -1;
-	t->buf = aligned_alloc(PP_LANE_ALIGN_BYTES,
+	t->buf = pp_aligned_alloc(PP_LANE_ALIGN_BYTES,
 		(config->layout.record_bytes + PP_LANE_ALIGN_BYTES - 1) / PP_LANE_ALIGN_BYTES *
 		PP_LANE_ALIGN_BYTES);
 	if (!t->buf)
@@ -144,7 +143,7 @@ static int start_lanes(struct pp_writer *writer, struct pp_error *err)
 
 	for (i = 0; i < writer->lanes; i++) {
 		struct lane_thread *t = &writer->threads[i];
-		int code = pthread_create(&t->thread, NULL, lane_main, t);
+		int code = pp_thread_start(&t->thread, lane_main, t);
 
 		if (code != 0)
 			return pp_fail_os(err, code, "cannot start the thread of lane %u", i);
@@ -174,7 +173,6 @@ static struct pp_writer *writer_new(const struct pp_writer_config *config)
 	struct pp_writer *writer = calloc(1, sizeof(*writer));
 	struct lane_thread *threads = calloc(config->layout.lanes, sizeof(*threads));
 	char *path = strdup(config->path);
-	pthread_condattr_t monotonic;
 	uint32_t i;
 
 	if (!writer || !threads || !path) {
@@ -187,11 +185,8 @@ static struct pp_writer *writer_new(const struct pp_writer_config *config)
 	writer->config.path = path;
 	writer->lanes = config->layout.lanes;
 	writer->threads = threads;
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_mutex_init(&writer->lock, NULL);
-	pthread_cond_init(&writer->one_ended, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	pp_cond_init(&writer->one_ended);
 	for (i = 0; i < writer->lanes; i++) {
 		threads[i].writer = writer;
 		threads[i].file.fd = -1;
@@ -204,19 +199,12 @@ static struct pp_writer *writer_new(const struct pp_writer_config *config)
 struct pp_writer *pp_writer_start(const struct pp_writer_config *config, struct pp_error *err)
 {
 	struct pp_writer *writer = writer_new(config);
-	sigset_t all, before;
-	int rc;
 
 	if (!writer) {
 		pp_fail(err, PP_ERR_SYSTEM, "out of memory");
 		return NULL;
 	}
-	/* Signals belong to the thread that asked for the run; a lane's calls are never interrupted. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = start_all(writer, err);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc == 0)
+	if (start_all(writer, err) == 0)
 		return writer;
 	pp_writer_stop(writer, -1, NULL);
 	free_all(writer);
@@ -271,7 +259,6 @@ bool pp_writer_ended(const struct pp_writer *writer)
 static bool wait_ended(struct pp_writer *writer, int64_t timeout_ms)
 {
 	int64_t until_ns = pp_clock_mono_ns() + timeout_ms * PP_NS_PER_MS;
-	struct timespec until = { until_ns / PP_NS_PER_S, until_ns % PP_NS_PER_S };
 	uint32_t i, started = 0;
 	int rc = 0;
 
@@ -280,7 +267,7 @@ static bool wait_ended(struct pp_writer *writer, int64_t timeout_ms)
 	pthread_mutex_lock(&writer->lock);
 	while ((writer->lanes_ended < started || !writer->acks_ended) && rc == 0)
 		rc = timeout_ms < 0 ? pthread_cond_wait(&writer->one_ended, &writer->lock)
-			: pthread_cond_timedwait(&writer->one_ended, &writer->lock, &until);
+			: pp_cond_wait_until(&writer->one_ended, &writer->lock, until_ns);
 	pthread_mutex_unlock(&writer->lock);
 	return rc == 0;
 }

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent_parts.h"
 #include "src/core/clock.h"
 #include "src/core/le.h"
+#include "src/core/thread.h"
 
 #define CONNECT_MS      3000
 #define POLL_MS         200   /* how soon *stop is seen */
@@ -65,7 +65,6 @@ static struct agent_session *session_new(const struct pp_agent_config *config,
 	struct pp_client *client)
 {
 	struct agent_session *s = calloc(1, sizeof(*s));
-	pthread_condattr_t monotonic;
 	uint32_t i;
 
 	if (!s)
@@ -76,10 +75,7 @@ static struct agent_session *session_new(const struct pp_agent_config *config,
 	atomic_init(&s->ending, false);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->disks_lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->let_go, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	pp_cond_init(&s->let_go);
 	for (i = 0; i < AGENT_SLOTS; i++) {
 		s->disks[i].fd = -1;
 		slot_init(&s->slots[i], s, i);
@@ -121,17 +117,13 @@ void agent_session_break(struct agent_session *s)
 
 int agent_thread(struct agent_session *s, void *(*main)(void *), void *arg, struct pp_error *err)
 {
-	sigset_t all, before;
 	pthread_t thread;
 	int code;
 
 	pthread_mutex_lock(&s->lock);
 	s->references++;
 	pthread_mutex_unlock(&s->lock);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	code = pthread_create(&thread, NULL, main, arg);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	code = pp_thread_start(&thread, main, arg);
 	if (code == 0) {
 		pthread_detach(thread);
 		return 0;
@@ -144,7 +136,6 @@ int agent_thread(struct agent_session *s, void *(*main)(void *), void *arg, stru
 static void session_end(struct agent_session *s)
 {
 	int64_t until_ns = pp_clock_mono_ns() + END_WAIT_MS * PP_NS_PER_MS;
-	struct timespec until = { until_ns / PP_NS_PER_S, until_ns % PP_NS_PER_S };
 	uint32_t i;
 	int rc = 0;
 
@@ -158,7 +149,7 @@ static void session_end(struct agent_session *s)
 	}
 	pthread_mutex_lock(&s->lock);
 	while (s->references > 1 && rc == 0)
-		rc = pthread_cond_timedwait(&s->let_go, &s->lock, &until);
+		rc = pp_cond_wait_until(&s->let_go, &s->lock, until_ns);
 	if (s->references > 1)
 		agent_say(s->config, "%u tasks of the last connection hang and are left behind",
 			s->references - 1);

@@ -67,10 +67,15 @@ struct pp_agent_config {
 /* Serves until *stop: then 0. -1 only for what no retry can mend (an address that is none). */
 int pp_agent_run(const struct pp_agent_config *config, struct pp_error *err);
 
+/* The same until this process is asked to end: by a signal, by Ctrl-C, or, where `service` says that
+ * the system's service manager started it (Windows), by that. Sets config->stop. */
+int pp_agent_serve(struct pp_agent_config *config, bool service, struct pp_error *err);
+
 /* sync(2) for 10 s at most, then /sbin/poweroff or /sbin/reboot, then reboot(2). */
 int pp_agent_power(void *ctx, bool restart, struct pp_error *err);
 
-/* The agent as a systemd service that starts this binary with these arguments at every boot. */
+/* The agent as a service of the system (systemd, Windows) that starts this binary with these
+ * arguments at every boot. */
 int pp_agent_install(const char *const *arguments, struct pp_error *err);
 int pp_agent_uninstall(struct pp_error *err);
 /* The unit file's text; separate for the test. Fails for an argument that cannot be written there. */

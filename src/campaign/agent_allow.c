@@ -4,18 +4,18 @@
  */
 #include "agent.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
+#include "src/core/file.h"
+
+#define REAL_BYTES 4096
 #define UUID_PREFIX "uuid:"
 
 int pp_allow_add(struct pp_allow *allow, const char *text, struct pp_error *err)
 {
-	struct stat st;
 	const char *c;
 
 	if (allow->count >= PP_ALLOW_MAX)
@@ -28,10 +28,10 @@ int pp_allow_add(struct pp_allow *allow, const char *text, struct pp_error *err)
 			return pp_fail(err, PP_ERR_USAGE, "an allowed target holds a control character");
 	if (strcmp(text, UUID_PREFIX) == 0 || strcmp(text, UUID_PREFIX "auto") == 0)
 		return pp_fail(err, PP_ERR_USAGE, "'%s' names no file system", text);
-	if (text[0] == '/' && strspn(text, "/") == strlen(text))
+	if (pp_path_is_root(text))
 		return pp_fail(err, PP_ERR_USAGE, "'%s' would allow every file of this machine: name a "
 			"folder, 'uuid:' and a file system's UUID, or a drive's serial", text);
-	if (text[0] == '/' && stat(text, &st) == 0 && (S_ISBLK(st.st_mode) || S_ISCHR(st.st_mode)))
+	if (pp_path_absolute(text) && pp_path_is_device(text))
 		return pp_fail(err, PP_ERR_USAGE, "'%s' may be another drive after the next boot: name a "
 			"drive by its serial (see plugpull identify --all)", text);
 	memcpy(allow->text[allow->count++], text, strlen(text) + 1);
@@ -68,13 +68,14 @@ static bool uuid_allowed(const struct pp_allow *allow, const char *uuid)
 /* Both as they really are: neither a symbolic link nor ".." leads out. */
 static bool path_allowed(const struct pp_allow *allow, const char *path)
 {
-	char real[PATH_MAX], folder[PATH_MAX];
+	char real[REAL_BYTES], folder[REAL_BYTES];
 	size_t i, n;
 
-	if (path[0] != '/' || !realpath(path, real))
+	if (!pp_path_absolute(path) || !pp_path_real(path, real, sizeof(real)))
 		return false;
 	for (i = 0; i < allow->count; i++) {
-		if (allow->text[i][0] != '/' || !realpath(allow->text[i], folder))
+		if (!pp_path_absolute(allow->text[i]) ||
+			!pp_path_real(allow->text[i], folder, sizeof(folder)))
 			continue;
 		n = strlen(folder);
 		if (n > 1 && strncmp(real, folder, n) == 0 && (real[n] == '/' || real[n] == '\0'))
@@ -88,7 +89,7 @@ static bool has_dotdot(const char *path)
 	const char *p = path, *end;
 
 	while (*p) {
-		end = p + strcspn(p, "/");
+		end = p + strcspn(p, "/\\");
 		if (end - p == 2 && p[0] == '.' && p[1] == '.')
 			return true;
 		p = *end ? end + 1 : end;
@@ -101,7 +102,8 @@ static int check_places(const struct pp_target_spec *spec, struct pp_error *err)
 {
 	size_t n = strlen(PP_TARGET_MOUNT_ROOT);
 
-	if (has_dotdot(spec->directory) || spec->directory[0] == '/')
+	if (has_dotdot(spec->directory) || spec->directory[0] == '/' ||
+		pp_path_absolute(spec->directory))
 		return pp_fail(err, PP_ERR_REFUSED, "folder '%s' leads out of the target",
 			spec->directory);
 	if (spec->mount_dir[0] && (strncmp(spec->mount_dir, PP_TARGET_MOUNT_ROOT "/", n + 1) != 0 ||

@@ -82,6 +82,13 @@ int agent_host_hello(struct pp_hello *hello, struct pp_error *err)
 	return 0;
 }
 
+void agent_host_kernel(char *out, size_t bytes)
+{
+	struct utsname name;
+
+	snprintf(out, bytes, "%s", uname(&name) == 0 ? name.release : "");
+}
+
 /* ---- power --------------------------------------------------------------------------------- */
 
 static void *sync_main(void *arg)

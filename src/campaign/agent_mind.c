@@ -8,21 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent_parts.h"
 #include "src/core/clock.h"
 
 #define LOG_EVENTS_A_TICK 64
 #define FAILED_TICKS_MAX  100 /* for the failing lane's thread to end and tell its failure */
-
-static void sleep_until(int64_t at_ns)
-{
-	struct timespec at = { at_ns / PP_NS_PER_S, at_ns % PP_NS_PER_S };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) != 0)
-		;
-}
 
 /* The next tick on the grid; ticks that were missed are not made up for. */
 static int64_t next_tick(int64_t last_ns)
@@ -64,7 +55,7 @@ static void *beat_main(void *arg)
 			break;
 		}
 		tick = next_tick(tick);
-		sleep_until(tick);
+		pp_clock_sleep_until_ns(tick);
 	}
 	agent_session_let_go(s);
 	return NULL;
@@ -210,7 +201,7 @@ static void *mind_main(void *arg)
 			mind_slot(&s->slots[i], result);
 		tick = next_tick(tick);
 		if (!last)
-			sleep_until(tick);
+			pp_clock_sleep_until_ns(tick);
 	}
 	free(result);
 	agent_session_let_go(s);

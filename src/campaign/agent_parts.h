@@ -81,7 +81,7 @@ struct agent_session {
 
 /* agent.c */
 void agent_say(const struct pp_agent_config *config, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+	__attribute__((format(gnu_printf, 2, 3)));
 /* Ends the connection: the reader wakes and ends the session. Any thread. */
 void agent_session_break(struct agent_session *s);
 void agent_session_let_go(struct agent_session *s);
@@ -132,7 +132,9 @@ void agent_echo(struct agent_slot *slot, uint32_t lane, uint64_t last);
 /* agent_mind.c */
 int agent_mind_start(struct agent_session *s, struct pp_error *err);
 
-/* agent_host_linux.c: what HELLO says of this machine; the name comes from the configuration. */
+/* agent_host_*.c: what HELLO says of this machine; the name comes from the configuration. */
 int agent_host_hello(struct pp_hello *hello, struct pp_error *err);
+/* Its kernel's version, as uname(2) has it; "" if it cannot be had. */
+void agent_host_kernel(char *out, size_t bytes);
 
 #endif

@@ -4,11 +4,12 @@
  * after every cut, before anybody logs in. It does not wait for the network: it tries until there is
  * one, and each second of a boot is paid for at every cut.
  */
+#include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <errno.h>
 
 #include "agent.h"
 #include "src/core/buf.h"
@@ -17,6 +18,27 @@
 
 #define UNIT_NAME "plugpull-agent.service"
 #define UNIT_PATH "/etc/systemd/system/" UNIT_NAME
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+	(void)number;
+	stop = 1;
+}
+
+int pp_agent_serve(struct pp_agent_config *config, bool service, struct pp_error *err)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	(void)service; /* systemd ends it by a signal as well */
+	config->stop = &stop;
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	return pp_agent_run(config, err);
+}
 
 /* "word", with what systemd would take for its own (specifiers, variables) doubled. */
 static int put_word(struct pp_buf *buf, const char *word, struct pp_error *err)

@@ -3,18 +3,15 @@
  * Orders on a drive's target while no lanes run on it.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "agent_parts.h"
 #include "src/core/clock.h"
+#include "src/core/descriptor.h"
 #include "verifier/scan_source.h"
 #include "writer/matrix.h"
 
@@ -81,19 +78,11 @@ static int check_opened_path(struct agent_slot *slot, const struct pp_target_spe
 	struct pp_error *err)
 {
 	struct pp_target_spec real = *spec;
-	char link[64], path[PATH_MAX];
-	ssize_t n;
 
 	if (spec->kind != PP_TARGET_FILE || !spec->path[0])
 		return 0;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", slot->target.fd);
-	n = readlink(link, path, sizeof(path) - 1);
-	if (n < 0)
-		return pp_fail_os(err, errno, "cannot read '%s'", link);
-	path[n] = '\0';
-	if ((size_t)n >= sizeof(real.path))
-		return pp_fail(err, PP_ERR_REFUSED, "path is too long: '%s'", path);
-	memcpy(real.path, path, (size_t)n + 1);
+	if (pp_fd_path(slot->target.fd, real.path, sizeof(real.path), err) != 0)
+		return -1;
 	return pp_allow_check(allow_of(slot), &real, false, err);
 }
 
@@ -102,7 +91,6 @@ int agent_prove(struct agent_slot *slot, const struct agent_request *r, struct p
 {
 	struct pp_error why = { 0 };
 	struct pp_proof *proof;
-	struct utsname name;
 
 	if (need_released(slot, err) != 0 ||
 		pp_allow_check(allow_of(slot), &r->order.spec, false, err) != 0)
@@ -117,8 +105,7 @@ int agent_prove(struct agent_slot *slot, const struct agent_request *r, struct p
 	if (!proof)
 		return pp_fail(err, PP_ERR_SYSTEM, "no memory for an answer");
 	pp_proof_of(proof, &slot->target, &why);
-	if (uname(&name) == 0)
-		snprintf(proof->kernel, sizeof(proof->kernel), "%s", name.release);
+	agent_host_kernel(proof->kernel, sizeof(proof->kernel));
 	pp_proof_put(kv, proof);
 	free(proof);
 	return 0;
@@ -210,7 +197,7 @@ static int check_file(const struct agent_slot *slot, const struct pp_order *orde
 	bool may_miss, struct pp_error *err)
 {
 	struct pp_error why = { 0 };
-	struct stat st;
+	struct pp_fd_facts facts;
 	int fd, rc = -1;
 
 	if (open_file(&slot->target, &order->layout, order->file, file,
@@ -220,12 +207,12 @@ static int check_file(const struct agent_slot *slot, const struct pp_order *orde
 		*err = why;
 		return -1;
 	}
-	if (fstat(fd, &st) != 0)
-		pp_fail_os(err, errno, "cannot stat file %u of the target", file);
+	if (pp_fd_facts(fd, &facts, err) != 0)
+		pp_fail_within(err, "file %u of the target", file);
 	else if (pp_workload_record_files(order->layout.workload))
-		rc = S_ISDIR(st.st_mode) ? 0
+		rc = facts.is_folder ? 0
 			: pp_fail(err, PP_ERR_REFUSED, "folder %u of the target is none", file);
-	else if (slot->target.kind == PP_TARGET_FILE && (!S_ISREG(st.st_mode) || st.st_nlink != 1))
+	else if (slot->target.kind == PP_TARGET_FILE && (!facts.is_file || facts.names != 1))
 		pp_fail(err, PP_ERR_REFUSED, "file %u of the target is no plain file with one name", file);
 	else
 		rc = 0;
@@ -277,7 +264,7 @@ int agent_sizes(struct agent_slot *slot, const struct agent_request *r, struct p
 	const struct pp_order *o = &r->order;
 	struct pp_sizes sizes = { .files = pp_layout_files(&o->layout) };
 	struct pp_error why = { 0 };
-	struct stat st;
+	struct pp_fd_facts facts;
 	uint32_t i;
 	int fd, rc;
 
@@ -291,15 +278,15 @@ int agent_sizes(struct agent_slot *slot, const struct agent_request *r, struct p
 			*err = why;
 			return -1;
 		}
-		rc = fstat(fd, &st);
+		rc = pp_fd_facts(fd, &facts, err);
 		if (rc != 0)
-			pp_fail_os(err, errno, "cannot stat file %u of the target", i);
+			pp_fail_within(err, "file %u of the target", i);
 		close(fd);
 		if (rc != 0)
 			return -1;
 		sizes.present[i] = true;
 		sizes.bytes[i] = slot->target.kind == PP_TARGET_RAW ? slot->target.size_bytes
-			: (uint64_t)st.st_size;
+			: facts.size_bytes;
 	}
 	pp_sizes_put(kv, &sizes);
 	return 0;
@@ -320,16 +307,15 @@ static int open_record(const struct scanning *scan, uint32_t file_at, int flags,
 {
 	char name[32];
 	uint32_t lane = pp_layout_record_name(&scan->layout, file_at, name, sizeof(name));
-	int folder, code;
+	int folder, rc;
 
 	if (open_file(&scan->target, &scan->layout, scan->file, lane,
 		O_RDONLY | O_DIRECTORY | O_CLOEXEC, &folder, err) != 0)
 		return -1;
-	*fd = openat(folder, name, flags | O_NOFOLLOW);
-	code = errno;
+	rc = pp_fd_open_in(folder, name, flags | O_NOFOLLOW, fd, err);
 	close(folder);
-	if (*fd < 0)
-		return pp_fail_os(err, code, "cannot open '%s'", name);
+	if (rc != 0)
+		return -1;
 	if (pp_target_prove_fd(&scan->target, *fd, err) == 0)
 		return 0;
 	close(*fd);
@@ -348,14 +334,14 @@ static int scan_open(void *ctx, uint32_t file, int flags)
 		rc = open_file(&scan->target, &scan->layout, scan->file, file, flags, &fd, &why);
 	if (rc == 0)
 		return fd;
-	errno = why.os_code > 0 ? (int)why.os_code : ESTALE;
+	errno = pp_os_errno(why.os_code);
 	return -1;
 }
 
 static ssize_t scan_pread(void *ctx, int fd, void *buf, size_t bytes, off_t offset)
 {
 	(void)ctx;
-	return pread(fd, buf, bytes, offset);
+	return pp_fd_pread(fd, buf, bytes, (uint64_t)offset);
 }
 
 struct sink {
@@ -406,9 +392,8 @@ static struct scanning *scanning_new(const struct agent_slot *slot, const struct
 	scan->target = slot->target;
 	scan->layout = o->layout;
 	memcpy(scan->file, o->file, sizeof(scan->file));
-	scan->target.fd = fcntl(slot->target.fd, F_DUPFD_CLOEXEC, 3);
-	if (scan->target.fd < 0) {
-		pp_fail_os(err, errno, "cannot scan '%s'", slot->target.path);
+	if (pp_fd_dup(slot->target.fd, &scan->target.fd, err) != 0) {
+		pp_fail_within(err, "cannot scan '%s'", slot->target.path);
 		free(scan);
 		return NULL;
 	}

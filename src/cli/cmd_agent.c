@@ -4,19 +4,15 @@
  */
 #include "cmd_agent.h"
 
-#include <arpa/inet.h>
 #include <getopt.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "src/campaign/agent.h"
+#include "src/core/client.h"
+#include "src/core/file.h"
 #include "src/core/wire.h"
-
-static volatile sig_atomic_t stop;
 
 static const char usage[] =
 	"Usage: plugpull-dut agent --control IP[:PORT] --key FILE --allow TARGET [OPTION]...\n"
@@ -28,17 +24,11 @@ static const char usage[] =
 	"      --allow TARGET       what may be written to; may be given again and again:\n"
 	"                             SERIAL       anything on the drive of this serial or WWN\n"
 	"                             uuid:FSUUID  files on this file system\n"
-	"                             /FOLDER      files in this folder\n"
+	"                             FOLDER       files in this folder (an absolute path)\n"
 	"      --name NAME          what the report calls this machine (default: its host name)\n"
-	"      --install            run as a systemd service from now on, at every boot\n"
+	"      --install            run as a service from now on, at every boot\n"
 	"      --uninstall          end and remove that service\n"
 	"      --help               show this\n";
-
-static void on_signal(int number)
-{
-	(void)number;
-	stop = 1;
-}
 
 static void say(void *ctx, const char *text)
 {
@@ -67,7 +57,6 @@ static int parse_port(const char *text, uint16_t *port)
 static int parse_control(const char *text, struct pp_agent_config *config)
 {
 	const char *colon = strrchr(text, ':'), *start = text, *end = text + strlen(text);
-	struct in6_addr ignored;
 
 	config->port = PP_WIRE_PORT;
 	if (text[0] == '[') {
@@ -84,8 +73,7 @@ static int parse_control(const char *text, struct pp_agent_config *config)
 		return -1;
 	memcpy(config->address, start, (size_t)(end - start));
 	config->address[end - start] = '\0';
-	return inet_pton(AF_INET, config->address, &ignored) == 1 ||
-		inet_pton(AF_INET6, config->address, &ignored) == 1 ? 0 : -1;
+	return pp_address_numeric(config->address) ? 0 : -1;
 }
 
 struct choice {
@@ -93,7 +81,7 @@ struct choice {
 	const char *control, *key, *name;
 	const char *allow[PP_ALLOW_MAX];
 	size_t allow_count;
-	bool install, uninstall;
+	bool install, uninstall, service;
 };
 
 static int parse_options(int argc, char **argv, struct choice *choice)
@@ -102,6 +90,7 @@ static int parse_options(int argc, char **argv, struct choice *choice)
 		{ "control", required_argument, NULL, 'c' }, { "key", required_argument, NULL, 'k' },
 		{ "allow", required_argument, NULL, 'a' }, { "name", required_argument, NULL, 'n' },
 		{ "install", no_argument, NULL, 'i' }, { "uninstall", no_argument, NULL, 'u' },
+		{ "service", no_argument, NULL, 's' }, /* an installed one says it of itself */
 		{ "help", no_argument, NULL, 'h' }, { 0 },
 	};
 	struct pp_error err;
@@ -115,6 +104,7 @@ static int parse_options(int argc, char **argv, struct choice *choice)
 		case 'n': choice->name = optarg; break;
 		case 'i': choice->install = true; break;
 		case 'u': choice->uninstall = true; break;
+		case 's': choice->service = true; break;
 		case 'a':
 			if (pp_allow_add(&choice->config.allow, optarg, &err) != 0)
 				return hint(err.text);
@@ -136,10 +126,10 @@ static int parse_options(int argc, char **argv, struct choice *choice)
 static int install(const struct choice *choice, struct pp_error *err)
 {
 	const char *arguments[2 * PP_ALLOW_MAX + 8];
-	char key[PATH_MAX];
+	char key[4096];
 	size_t i, n = 0;
 
-	if (!realpath(choice->key, key))
+	if (!pp_path_real(choice->key, key, sizeof(key)))
 		return pp_fail(err, PP_ERR_USAGE, "cannot find the key file '%s'", choice->key);
 	arguments[n++] = "agent";
 	arguments[n++] = "--control";
@@ -160,15 +150,8 @@ static int install(const struct choice *choice, struct pp_error *err)
 
 static int serve(struct choice *choice, struct pp_error *err)
 {
-	struct sigaction action = { .sa_handler = on_signal };
-
 	choice->config.say = say;
-	choice->config.stop = &stop;
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-	return pp_agent_run(&choice->config, err);
+	return pp_agent_serve(&choice->config, choice->service, err);
 }
 
 static int done(int rc, const struct pp_error *err)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <version.h>
 
+#include "src/core/console.h"
+
 const struct pp_command *pp_command_find(const struct pp_program *program, const char *name)
 {
 	size_t i;
@@ -74,8 +76,10 @@ static int dispatch(const struct pp_program *program, int argc, char **argv)
 
 int pp_program_main(const struct pp_program *program, int argc, char **argv)
 {
-	int status = dispatch(program, argc, argv);
+	int status;
 
+	pp_console_begin(&argc, &argv);
+	status = dispatch(program, argc, argv);
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;

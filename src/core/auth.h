@@ -23,8 +23,8 @@ struct pp_key {
 };
 
 /* A keyed state that can be used again and again: the key's two hash blocks are computed once, in
- * init. Caller-allocated; holds no memory of its own on Linux, but release it all the same. One
- * thread at a time. */
+ * init. Caller-allocated; holds no memory of its own on Linux, but release it all the same (after
+ * init: BCrypt's handle is in it). Never copied. One thread at a time. */
 struct pp_mac {
 	_Alignas(16) uint8_t state[384];
 };
@@ -35,10 +35,13 @@ void pp_mac_update(struct pp_mac *mac, const void *data, size_t bytes);
 void pp_mac_digest(struct pp_mac *mac, void *out, size_t out_bytes);
 void pp_mac_release(struct pp_mac *mac); /* overwrites the state */
 
+/* Overwrites what must not stay in memory; no compiler leaves it out. */
+void pp_wipe(void *secret, size_t bytes);
+
 /* Takes the same time wherever the first difference is. */
 bool pp_mac_equal(const void *a, const void *b, size_t bytes);
 
-/* From the system's generator (getrandom(2)); never falls back to something weaker. */
+/* From the system's generator (getrandom(2), BCryptGenRandom); never falls back to something weaker. */
 int pp_random_bytes(void *out, size_t bytes, struct pp_error *err);
 
 /* Makes a new key in a new file of mode 0600, synced; refuses when path exists. */

@@ -22,7 +22,7 @@ void pp_buf_init(struct pp_buf *buf, size_t max_bytes);
 void pp_buf_release(struct pp_buf *buf);
 void pp_buf_clear(struct pp_buf *buf);
 void pp_buf_add(struct pp_buf *buf, const void *data, size_t bytes);
-void pp_buf_addf(struct pp_buf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void pp_buf_addf(struct pp_buf *buf, const char *fmt, ...) __attribute__((format(gnu_printf, 2, 3)));
 /* Drops the first bytes of the buffer (what a parser has consumed). */
 void pp_buf_consume(struct pp_buf *buf, size_t bytes);
 

@@ -11,6 +11,7 @@
 #ifndef PP_CORE_CLIENT_H
 #define PP_CORE_CLIENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "auth.h"
@@ -19,6 +20,9 @@
 #include "wire.h"
 
 struct pp_client;
+
+/* An IPv4 or IPv6 address in digits. */
+bool pp_address_numeric(const char *address);
 
 /* Connects and greets within timeout_ms. PP_ERR_PEER: it said that it will not have us (wrong key,
  * version, no plugpull); PP_ERR_SYSTEM: not reached, or reached and then silent or gone, as a busy

@@ -35,6 +35,14 @@ void pp_clock_sleep_ms(int64_t ms)
 		;
 }
 
+void pp_clock_sleep_until_ns(int64_t mono_ns)
+{
+	struct timespec at = { mono_ns / PP_NS_PER_S, mono_ns % PP_NS_PER_S };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) != 0)
+		;
+}
+
 void pp_clock_wall(char *out, int bytes)
 {
 	time_t now = time(NULL);

@@ -22,6 +22,7 @@ int pp_fail(struct pp_error *err, enum pp_error_class class, const char *fmt, ..
 int pp_fail_os(struct pp_error *err, int64_t code, const char *fmt, ...)
 {
 	va_list ap;
+	char reason[200];
 	size_t used;
 
 	if (!err)
@@ -32,7 +33,8 @@ int pp_fail_os(struct pp_error *err, int64_t code, const char *fmt, ...)
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
 	used = strlen(err->text);
-	snprintf(err->text + used, sizeof(err->text) - used, ": %s", strerror((int)code));
+	pp_os_text(code, reason, sizeof(reason));
+	snprintf(err->text + used, sizeof(err->text) - used, ": %s", reason);
 	return -1;
 }
 

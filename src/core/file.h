@@ -6,6 +6,7 @@
 #ifndef PP_CORE_FILE_H
 #define PP_CORE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -24,6 +25,16 @@ int pp_write_all(int fd, const void *data, size_t bytes);
 
 /* Makes a directory and its missing parents (0755); one that exists is fine. */
 int pp_mkdirs(const char *path, struct pp_error *err);
+
+/* Starts at a root: "/x" here; "C:\\x", "C:/x" or "\\\\server\\share" on Windows. */
+bool pp_path_absolute(const char *path);
+/* Absolute and nothing but a root: the whole of a machine, drive or share. */
+bool pp_path_is_root(const char *path);
+/* realpath(3): absolute, '/' between the parts, no link or ".." in it; false where it is not there
+ * or does not fit. */
+bool pp_path_real(const char *path, char *out, size_t out_bytes);
+/* A device, by a name that may mean another drive after the next boot. */
+bool pp_path_is_device(const char *path);
 
 /* Makes the directory entry itself durable: fsync(2) of the directory that holds path. */
 int pp_file_sync_parent(const char *path, struct pp_error *err);

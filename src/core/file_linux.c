@@ -141,3 +141,30 @@ int pp_mkdirs(const char *path, struct pp_error *err)
 		return pp_fail_os(err, errno, "cannot make folder '%s'", part);
 	return 0;
 }
+
+bool pp_path_absolute(const char *path)
+{
+	return path[0] == '/';
+}
+
+bool pp_path_is_root(const char *path)
+{
+	return path[0] == '/' && strspn(path, "/") == strlen(path);
+}
+
+bool pp_path_real(const char *path, char *out, size_t out_bytes)
+{
+	char real[PATH_MAX];
+
+	if (!realpath(path, real) || strlen(real) >= out_bytes)
+		return false;
+	memcpy(out, real, strlen(real) + 1);
+	return true;
+}
+
+bool pp_path_is_device(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && (S_ISBLK(st.st_mode) || S_ISCHR(st.st_mode));
+}

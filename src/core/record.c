@@ -2,13 +2,12 @@
 #include "record.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "auth.h"
 #include "le.h"
 
 #define CELL_MAGIC 0x0a314c4c45435050ULL /* "PPCELL1\n" */
@@ -21,11 +20,7 @@ enum { AT_MAGIC = 0, AT_RUN = 8, AT_LANE = 24, AT_INDEX = 28, AT_CELLS = 32, AT_
 
 int pp_run_id_draw(struct pp_run_id *id, struct pp_error *err)
 {
-	ssize_t n = getrandom(id->bytes, sizeof(id->bytes), 0);
-
-	if (n != (ssize_t)sizeof(id->bytes))
-		return pp_fail_os(err, errno, "cannot draw a run id");
-	return 0;
+	return pp_random_bytes(id->bytes, sizeof(id->bytes), err);
 }
 
 bool pp_run_id_equal(const struct pp_run_id *a, const struct pp_run_id *b)

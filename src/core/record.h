@@ -61,7 +61,7 @@ struct pp_cell {
 	uint32_t index;
 };
 
-/* Draws 128 bits from getrandom(2); never falls back to something weaker. */
+/* Draws 128 bits by pp_random_bytes. */
 int pp_run_id_draw(struct pp_run_id *id, struct pp_error *err);
 bool pp_run_id_equal(const struct pp_run_id *a, const struct pp_run_id *b);
 void pp_run_id_format(const struct pp_run_id *id, char text[PP_RUN_ID_TEXT_BYTES]);

@@ -13,6 +13,6 @@ void pp_text_copy(char *to, size_t bytes, const char *from);
 
 /* snprintf(3) that says whether all of it fitted. */
 bool pp_text_format(char *to, size_t bytes, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+	__attribute__((format(gnu_printf, 3, 4)));
 
 #endif

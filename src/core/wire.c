@@ -120,7 +120,7 @@ static void derive(const struct pp_key *key, const char label[16], const struct 
 	keyed(key, label, g, direction);
 	pp_mac_init(&wire->mac, direction, sizeof(direction));
 	wire->counter = 0;
-	explicit_bzero(direction, sizeof(direction));
+	pp_wipe(direction, sizeof(direction));
 }
 
 static void put_head(uint8_t *out, uint32_t status)
