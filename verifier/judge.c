@@ -174,7 +174,8 @@ static void take_oracle(const struct pp_case *c, const struct pp_witness *w, str
 	t->records_acked = o->records_durable;
 	t->records_lost = o->lost_total;
 	memcpy(t->lost, o->lost, sizeof(t->lost));
-	t->lost_acked = o->lost_total != 0;
+	t->lost_acked = o->lost_total > o->lost_untorn;
+	t->untorn_broken = o->lost_untorn;
 	t->collateral = o->collateral != 0;
 	t->unserializable = o->unserializable;
 	t->in_flight = o->in_flight_seen;
@@ -204,7 +205,8 @@ static int ask_oracle(const struct pp_case *c, const struct pp_witness *w, struc
 	struct pp_error *err)
 {
 	struct pp_oracle_input in = { .layout = &c->run.layout, .run = c->run.run_id, .base = c->base,
-		.scan = c->scan, .rereads = c->run.rereads, .kind = c->run.kind };
+		.scan = c->scan, .rereads = c->run.rereads, .kind = c->run.kind,
+		.untorn = pp_method_find(c->run.method)->untorn };
 	uint32_t lane;
 
 	for (lane = 0; lane < c->run.layout.lanes; lane++)
@@ -277,7 +279,7 @@ static void set_open(struct pp_trial *t, const char *reason)
  * What the aftermath makes of a proven trial (M6). A loss that is confirmed stands whatever else is
  * unclear; what could not be looked at is open, and never clean.
  */
-static void settle(const struct pp_case *c, const struct pp_method *method, struct pp_judgement *j)
+static void settle(const struct pp_case *c, struct pp_judgement *j)
 {
 	struct pp_trial *t = &j->trial;
 
@@ -290,9 +292,6 @@ static void settle(const struct pp_case *c, const struct pp_method *method, stru
 		t->outcome = PP_TRIAL_LOSS;
 	else if (c->run.aftermath != PP_AFTER_SCANNED)
 		t->outcome = PP_TRIAL_LOSS; /* gone, even though nothing had been acked yet */
-	/* M4.5; but one read does not convict (M4.7), and what is in flight is not read again. */
-	else if (method->untorn && t->torn_in_flight)
-		set_open(t, "torn in flight, where the method promises that it cannot be");
 	else if (j->oracle.unstable)
 		set_open(t, "unstable: a re-read found what the first read missed");
 	else if (c->ledger.truncated)
@@ -408,7 +407,7 @@ int pp_judge_case(const struct pp_case *c, const struct pp_witness *witness,
 		settle_void("the arm's noise was not there", t); /* M1.3: it ran under other conditions */
 	} else {
 		t->proven = true;
-		settle(c, method, out);
+		settle(c, out);
 	}
 	judge_power(c, out);
 	return 0;

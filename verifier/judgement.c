@@ -126,6 +126,7 @@ static void put_oracle(json_t *o, const struct pp_oracle_result *r)
 	json_object_set_new(o, "lost_by_ack", json_integer((int64_t)r->lost_acked));
 	json_object_set_new(o, "lost_by_order", json_integer((int64_t)r->lost_by_order));
 	json_object_set_new(o, "lost_of_base", json_integer((int64_t)r->lost_base));
+	json_object_set_new(o, "torn_though_untorn_promised", json_integer((int64_t)r->lost_untorn));
 	json_object_set_new(o, "unstable", json_integer((int64_t)r->unstable));
 	json_object_set_new(o, "in_flight_seen", json_integer((int64_t)r->in_flight_seen));
 	json_object_set_new(o, "in_flight_torn", json_integer((int64_t)r->in_flight_torn));

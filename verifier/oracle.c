@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Method. First pass: walk every cell of the scan once, check that no record contradicts the ledger
- * (M4.6) and find each lane's D. Second pass: judge each cell of each slot against e and F, take
+ * Method. First pass (oracle_survey.c): check that no record contradicts the ledger (M4.6) and find
+ * each lane's D. Second pass: judge each cell of each slot against e and F, take
  * the slot's worst, and map it to a class. Third: hear the re-reads.
  */
-#include "oracle.h"
+#include "oracle_parts.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,290 +15,14 @@
 enum cell_class { CELL_OK, CELL_NEW, CELL_OLD, CELL_BLANK, CELL_FOREIGN, CELL_UNREAD, CELL_DAMAGED,
 	CELL_CLASSES };
 
-/* A cell as found, whatever form the scan kept it in. */
-struct found {
-	enum { FOUND_VALID, FOUND_ZERO, FOUND_FF, FOUND_DAMAGED, FOUND_UNREAD, FOUND_ABSENT,
-		FOUND_GONE } kind;
-	struct pp_cell cell;    /* FOUND_VALID */
-	const uint8_t *bytes;   /* raw bytes where the scan kept them, else NULL */
-};
-
-/* What one record says of itself; every cell of it must say the same. */
-struct version {
-	uint32_t lane, flags;
-	uint64_t seq, durable;
-	int64_t issued_ns;
-};
-
-struct oracle {
-	const struct pp_oracle_input *in;
-	struct pp_oracle_result *out;
-	uint32_t cells;
-	size_t loss_room;
-	struct version *version; /* of records found torn or out of place */
-	size_t versions, version_room;
-	struct pp_error *err;
-};
-
-struct place {
-	uint32_t lane;
-	uint64_t slot, offset;
-	uint64_t expected;      /* e; 0: the base */
-	uint64_t flight;        /* the one of F; 0: none */
-	bool hole;              /* e is a base that never held anything */
-	bool replaced;          /* M4.5: what stands here came there whole, by its name */
-};
-
-static bool bit(const uint8_t *map, uint32_t i)
-{
-	return map[i / 8] >> i % 8 & 1;
-}
-
-static const struct pp_scan_slot *slot_of(const struct pp_scan *scan, uint32_t lane, uint64_t slot)
-{
-	static const struct pp_scan_slot absent = { .kind = PP_SLOT_ABSENT };
-	const struct pp_scan_slot *s = pp_scan_slot(scan, lane, slot);
-
-	return s ? s : &absent;
-}
-
-static struct found cell_at(const struct pp_scan *scan, const struct pp_scan_slot *s, uint32_t i,
-	uint64_t offset)
-{
-	struct found f = { .kind = FOUND_ABSENT };
-
-	switch ((enum pp_slot_kind)s->kind) {
-	case PP_SLOT_INTACT:
-		f.kind = FOUND_VALID;
-		f.cell.index = i;
-		f.cell.record = (struct pp_record){ .run = scan->runs[s->run], .lane = s->lane,
-			.cells = scan->record_bytes / PP_CELL_BYTES, .flags = s->flags, .seq = s->seq,
-			.offset = offset, .issued_ns = s->issued_ns, .durable = s->durable };
-		break;
-	case PP_SLOT_ZERO:
-		f.kind = FOUND_ZERO;
-		break;
-	case PP_SLOT_FF:
-		f.kind = FOUND_FF;
-		break;
-	case PP_SLOT_RAW:
-		if (bit(s->absent, i)) {
-			f.kind = FOUND_ABSENT;
-			break;
-		}
-		if (bit(s->unread, i)) {
-			f.kind = FOUND_UNREAD;
-			break;
-		}
-		f.bytes = s->bytes + (size_t)i * PP_CELL_BYTES;
-		switch (pp_cell_check(f.bytes, &f.cell)) {
-		case PP_CELL_VALID: f.kind = FOUND_VALID; break;
-		case PP_CELL_ZERO: f.kind = FOUND_ZERO; break;
-		case PP_CELL_FF: f.kind = FOUND_FF; break;
-		case PP_CELL_DAMAGED: f.kind = FOUND_DAMAGED; break;
-		}
-		break;
-	case PP_SLOT_GONE:
-		f.kind = FOUND_GONE;
-		break;
-	case PP_SLOT_ABSENT:
-	case PP_SLOT_KINDS:
-		break;
-	}
-	return f;
-}
-
-/* ---- first pass: does the evidence hold together, and what is D --------------------------- */
-
-static uint64_t bound_of(const struct oracle *o, uint32_t lane)
-{
-	uint64_t bound = o->in->acked[lane] + pp_layout_window(o->in->layout);
-	uint64_t most = pp_layout_seq_max(o->in->layout);
-
-	return bound < most ? bound : most;
-}
-
-static bool is_ours(const struct oracle *o, const struct found *f)
-{
-	return f->kind == FOUND_VALID && pp_run_id_equal(&f->cell.record.run, &o->in->run);
-}
-
-/* True where the cell's own offset says that it belongs at byte offset + index * 512. */
-static bool in_place(const struct pp_cell *cell, uint32_t index, uint64_t offset)
-{
-	return cell->record.offset + (uint64_t)cell->index * PP_CELL_BYTES ==
-		offset + (uint64_t)index * PP_CELL_BYTES;
-}
-
-/* A valid cell of this run, wherever found: could the writer have made it? (M4.6) */
-static int check_ours(struct oracle *o, const struct pp_cell *cell)
-{
-	const struct pp_layout *l = o->in->layout;
-	const struct pp_record *r = &cell->record;
-
-	if (r->lane >= l->lanes)
-		return pp_fail(o->err, PP_ERR_EVIDENCE, "a record of this run names lane %u, but the "
-			"run had %u", r->lane, l->lanes);
-	if (r->seq < 1 || r->seq > bound_of(o, r->lane))
-		return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u holds record %" PRIu64 ", but the "
-			"writer may not have gone beyond %" PRIu64 " (acked %" PRIu64 " + window %u)",
-			r->lane, r->seq, bound_of(o, r->lane), o->in->acked[r->lane],
-			pp_layout_window(l));
-	if (r->durable >= r->seq)
-		return pp_fail(o->err, PP_ERR_EVIDENCE, "record %" PRIu64 " of lane %u says that %"
-			PRIu64 " was durable before it was issued", r->seq, r->lane, r->durable);
-	if (r->cells != o->cells || r->seq > pp_layout_seq_max(l) || r->offset !=
-		pp_layout_offset(l, r->lane, pp_layout_slot(l, r->lane, r->seq)))
-		return pp_fail(o->err, PP_ERR_EVIDENCE, "record %" PRIu64 " of lane %u claims bytes at %"
-			PRIu64 ", a place where the writer never puts it", r->seq, r->lane, r->offset);
-	return 0;
-}
-
-static struct version version_of(const struct pp_record *r)
-{
-	return (struct version){ .lane = r->lane, .flags = r->flags, .seq = r->seq,
-		.durable = r->durable, .issued_ns = r->issued_ns };
-}
-
-static bool version_equal(const struct version *a, const struct version *b)
-{
-	return a->lane == b->lane && a->flags == b->flags && a->seq == b->seq &&
-		a->durable == b->durable && a->issued_ns == b->issued_ns;
-}
-
-static int note_version(struct oracle *o, const struct pp_record *r)
-{
-	struct version v = version_of(r), *grown;
-	size_t room = o->version_room ? 2 * o->version_room : 64;
-
-	if (o->versions && version_equal(&o->version[o->versions - 1], &v))
-		return 0;
-	if (o->versions == o->version_room) {
-		grown = realloc(o->version, room * sizeof(*grown));
-		if (!grown)
-			return pp_fail_os(o->err, ENOMEM, "cannot compare records");
-		o->version = grown;
-		o->version_room = room;
-	}
-	o->version[o->versions++] = v;
-	return 0;
-}
-
-/* Every cell of this run in one slot. later: a re-read, which contradicts or doesn't, but does not
- * move D: what it would convict anew has not been read again itself. */
-static int survey_slot(struct oracle *o, const struct pp_scan *scan, uint32_t lane, uint64_t slot,
-	const struct pp_scan_slot *s, bool later)
-{
-	uint64_t offset = pp_layout_offset(o->in->layout, lane, slot);
-	bool home = slot < o->in->layout->slots; /* not a temporary file, which vouches for D alone */
-	uint32_t i, n = s->kind == PP_SLOT_RAW ? o->cells : s->kind == PP_SLOT_INTACT ? 1 : 0;
-
-	for (i = 0; i < n; i++) {
-		struct found f = cell_at(scan, s, i, offset);
-		const struct pp_record *r = &f.cell.record;
-		bool whole = s->kind == PP_SLOT_INTACT && r->lane == lane;
-
-		if (!is_ours(o, &f))
-			continue;
-		if (check_ours(o, &f.cell) != 0)
-			return -1;
-		if ((!whole || later || !home) && note_version(o, r) != 0)
-			return -1;
-		if (later)
-			continue;
-		if (r->durable > o->out->lane[r->lane].durable)
-			o->out->lane[r->lane].durable = r->durable;
-		if (whole && home && r->seq > o->out->lane[lane].newest)
-			o->out->lane[lane].newest = r->seq;
-	}
-	return 0;
-}
-
-static int survey_reread(struct oracle *o, const struct pp_scan *again)
-{
-	uint32_t lane;
-	uint64_t slot;
-	size_t i;
-
-	for (i = 0; i < again->sparse_count; i++)
-		if (survey_slot(o, again, again->sparse_slots[i].lane, again->sparse_slots[i].index,
-			&again->sparse_slots[i].slot, true) != 0)
-			return -1;
-	for (lane = 0; lane < again->lanes && !again->sparse; lane++)
-		for (slot = 0; slot < again->lane[lane].slots; slot++)
-			if (survey_slot(o, again, lane, slot, &again->lane[lane].slot[slot], true) != 0)
-				return -1;
-	return 0;
-}
-
-static int compare_versions(const void *a, const void *b)
-{
-	const struct version *x = a, *y = b;
-
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	return x->seq < y->seq ? -1 : x->seq > y->seq;
-}
-
-/* A sequence is issued once. Two that differ were not written by one writer of one run (M4.6). */
-static int check_versions(struct oracle *o)
-{
-	const struct pp_layout *l = o->in->layout;
-	size_t i;
-
-	if (o->versions)
-		qsort(o->version, o->versions, sizeof(*o->version), compare_versions);
-	for (i = 0; i < o->versions; i++) {
-		const struct version *v = &o->version[i];
-		uint64_t slot = pp_layout_slot(l, v->lane, v->seq);
-		const struct pp_scan_slot *home = slot_of(o->in->scan, v->lane, slot);
-		struct found f = cell_at(o->in->scan, home, 0, pp_layout_offset(l, v->lane, slot));
-		struct version at_home = version_of(&f.cell.record);
-		bool twice = i > 0 && compare_versions(v - 1, v) == 0 && !version_equal(v - 1, v);
-
-		if (home->kind == PP_SLOT_INTACT && is_ours(o, &f) &&
-			compare_versions(&at_home, v) == 0 && !version_equal(&at_home, v))
-			twice = true;
-		if (twice)
-			return pp_fail(o->err, PP_ERR_EVIDENCE, "record %" PRIu64 " of lane %u exists "
-				"in two versions, but a writer issues each once", v->seq, v->lane);
-	}
-	return 0;
-}
-
-static int survey(struct oracle *o)
-{
-	uint32_t lane;
-	uint64_t slot;
-	size_t k;
-
-	for (lane = 0; lane < o->in->layout->lanes; lane++)
-		o->out->lane[lane].acked = o->out->lane[lane].durable = o->in->acked[lane];
-	for (lane = 0; lane < o->in->layout->lanes; lane++) {
-		const struct pp_scan_lane *l = &o->in->scan->lane[lane];
-
-		for (slot = 0; slot < l->slots; slot++)
-			if (survey_slot(o, o->in->scan, lane, slot, &l->slot[slot], false) != 0)
-				return -1;
-	}
-	for (k = 0; k < o->in->rereads; k++)
-		if (survey_reread(o, o->in->reread[k]) != 0)
-			return -1;
-	if (check_versions(o) != 0)
-		return -1;
-	for (lane = 0; lane < o->in->layout->lanes; lane++)
-		o->out->records_durable += o->out->lane[lane].durable;
-	return 0;
-}
-
 /* ---- second pass: cells, slots, classes --------------------------------------------------- */
 
 /* True where this cell is what the base scan found in this very place. */
 static bool equals_base(const struct oracle *o, const struct place *p, uint32_t i,
 	const struct found *f)
 {
-	const struct pp_scan_slot *base = slot_of(o->in->base, p->lane, p->slot);
-	struct found b = cell_at(o->in->base, base, i, p->offset);
+	const struct pp_scan_slot *base = pp_oracle_slot(o->in->base, p->lane, p->slot);
+	struct found b = pp_oracle_cell(o->in->base, base, i, p->offset);
 
 	/* A file that ended inside this slot and has grown since reads as zeros in between. */
 	if (b.kind == FOUND_ABSENT && base->kind == PP_SLOT_RAW && f->kind == FOUND_ZERO)
@@ -334,20 +57,20 @@ static bool equals_base(const struct oracle *o, const struct place *p, uint32_t 
 static bool base_unknown(const struct oracle *o, const struct place *p, uint32_t i,
 	const struct found *f)
 {
-	const struct pp_scan_slot *base = slot_of(o->in->base, p->lane, p->slot);
+	const struct pp_scan_slot *base = pp_oracle_slot(o->in->base, p->lane, p->slot);
 	uint64_t base_end = o->in->base->lane[p->lane].file_bytes;
 	bool cut;
 
 	if (p->expected != 0 || base->kind != PP_SLOT_RAW || f->kind == FOUND_ABSENT || f->kind == FOUND_GONE ||
-		is_ours(o, f))
+		pp_oracle_is_ours(o, f))
 		return false;
-	cut = bit(base->absent, i) && p->offset + (uint64_t)i * PP_CELL_BYTES < base_end;
-	return cut || bit(base->unread, i);
+	cut = pp_oracle_bit(base->absent, i) && p->offset + (uint64_t)i * PP_CELL_BYTES < base_end;
+	return cut || pp_oracle_bit(base->unread, i);
 }
 
 static enum cell_class class_ours(const struct place *p, uint32_t i, const struct pp_cell *cell)
 {
-	if (cell->record.lane != p->lane || !in_place(cell, i, p->offset))
+	if (cell->record.lane != p->lane || !pp_oracle_in_place(cell, i, p->offset))
 		return CELL_FOREIGN;
 	if (cell->record.seq == p->flight)
 		return CELL_NEW;
@@ -359,12 +82,12 @@ static enum cell_class class_valid(const struct oracle *o, const struct place *p
 {
 	const struct pp_cell *cell = &f->cell;
 
-	if (is_ours(o, f))
+	if (pp_oracle_is_ours(o, f))
 		return class_ours(p, i, cell);
 	if (equals_base(o, p, i, f))
 		return p->expected == 0 ? CELL_OK : CELL_OLD;
 	/* Into a hole nothing older was ever written; a block that shows there was another's. */
-	if (!in_place(cell, i, p->offset) || p->hole)
+	if (!pp_oracle_in_place(cell, i, p->offset) || p->hole)
 		return CELL_FOREIGN;
 	/* Files of lanes have the same offsets: there the lane is part of the place. */
 	if (pp_workload_own_files(o->in->layout->workload) && cell->record.lane != p->lane)
@@ -426,7 +149,7 @@ static void tally_slot(const struct oracle *o, const struct place *p, const stru
 
 	memset(t, 0, sizeof(*t));
 	for (i = 0; i < o->cells; i++) {
-		struct found f = cell_at(scan, s, i, p->offset);
+		struct found f = pp_oracle_cell(scan, s, i, p->offset);
 		enum cell_class class = class_cell(o, p, i, &f);
 
 		t->of[class]++;
@@ -439,9 +162,23 @@ static void tally_slot(const struct oracle *o, const struct place *p, const stru
 	}
 }
 
+/* Something of the record in flight arrived. */
+static bool arrived(const struct place *p, const struct tally *t)
+{
+	return p->flight && t->of[CELL_NEW] + t->of[CELL_DAMAGED] + t->of[CELL_UNREAD] > 0;
+}
+
+/* M4.5: a method that promises `untorn` writes each record as one unit, or the kernel refuses it. */
+static bool breaks_untorn(const struct oracle *o, const struct place *p, const struct tally *t)
+{
+	return o->in->untorn && !p->replaced && arrived(p, t) && t->of[CELL_NEW] != o->cells;
+}
+
 /* The cells that the rules do not allow here (M4.2, M4.3). */
 static void strike_allowed(const struct oracle *o, const struct place *p, struct tally *t)
 {
+	bool untorn = breaks_untorn(o, p, t);
+
 	if (!p->flight)
 		return;
 	/* The name is a witness: under it the one or the other, whole (M4.5). */
@@ -450,7 +187,7 @@ static void strike_allowed(const struct oracle *o, const struct place *p, struct
 			t->of[CELL_NEW] = 0;
 		return;
 	}
-	t->of[CELL_NEW] = 0;
+	t->of[CELL_NEW] = untorn;
 	t->of[CELL_DAMAGED] = 0;
 	t->of[CELL_UNREAD] = 0;
 	if (!p->hole)
@@ -490,7 +227,18 @@ static bool loss_class(const struct oracle *o, const struct place *p, const stru
 	return true;
 }
 
-static int add_loss(struct oracle *o, const struct place *p, enum pp_loss_class class)
+/* Whether the loss is none but that a write which had to be whole arrived in part. */
+static bool tears_only(const struct oracle *o, const struct place *p, const struct tally *t)
+{
+	struct tally left = *t;
+
+	if (!breaks_untorn(o, p, t))
+		return false;
+	strike_allowed(o, p, &left);
+	return !left.of[CELL_OLD] && !left.of[CELL_BLANK] && !left.of[CELL_FOREIGN];
+}
+
+static int add_loss(struct oracle *o, const struct place *p, enum pp_loss_class class, bool untorn)
 {
 	struct pp_oracle_result *out = o->out;
 	struct pp_loss *loss;
@@ -506,9 +254,13 @@ static int add_loss(struct oracle *o, const struct place *p, enum pp_loss_class 
 	}
 	loss = &out->loss[out->losses++];
 	*loss = (struct pp_loss){ .lane = p->lane, .slot = p->slot, .offset = p->offset,
-		.seq = p->expected, .class = class,
+		.seq = p->expected, .class = class, .untorn = untorn,
 		.by_ack = p->expected && p->expected <= o->in->acked[p->lane],
 		.unserializable = p->expected && out->lane[p->lane].newest > p->expected };
+	if (untorn) {
+		loss->seq = p->flight;
+		loss->by_ack = loss->unserializable = false;
+	}
 	return 0;
 }
 
@@ -518,7 +270,7 @@ enum arrival { ARRIVED_NOT, ARRIVED_PARTLY, ARRIVED };
 static enum arrival arrival_of(const struct oracle *o, const struct place *p,
 	const struct pp_scan_slot *s, uint32_t i)
 {
-	struct found f = cell_at(o->in->scan, s, i, p->offset);
+	struct found f = pp_oracle_cell(o->in->scan, s, i, p->offset);
 
 	switch (class_cell(o, p, i, &f)) {
 	case CELL_NEW: return ARRIVED;
@@ -558,35 +310,33 @@ static void note_tears(struct oracle *o, const struct place *p, const struct pp_
 
 static void note_flight(struct oracle *o, const struct place *p, const struct tally *t)
 {
-	uint32_t touched = t->of[CELL_NEW] + t->of[CELL_DAMAGED] + t->of[CELL_UNREAD];
-
 	if (!p->flight)
 		return;
 	if (p->hole && o->in->kind == PP_TARGET_FILE && t->of[CELL_FOREIGN])
 		o->out->exposed_stale = true;
-	if (!touched)
+	if (!arrived(p, t))
 		return;
 	o->out->in_flight_seen++;
 	if (t->of[CELL_NEW] != o->cells) {
 		o->out->in_flight_torn++;
-		note_tears(o, p, slot_of(o->in->scan, p->lane, p->slot));
+		note_tears(o, p, pp_oracle_slot(o->in->scan, p->lane, p->slot));
 	}
 	if (t->of[CELL_UNREAD])
 		o->out->in_flight_unreadable++;
 }
 
-static struct place place_of(const struct oracle *o, uint32_t lane, uint64_t slot)
+struct place pp_oracle_place(const struct oracle *o, uint32_t lane, uint64_t slot)
 {
 	const struct pp_layout *l = o->in->layout;
 	uint64_t durable = o->out->lane[lane].durable, newest;
 	struct place p = { .lane = lane, .slot = slot,
 		.offset = pp_layout_offset(l, lane, slot) };
-	uint8_t base = slot_of(o->in->base, lane, slot)->kind;
+	uint8_t base = pp_oracle_slot(o->in->base, lane, slot)->kind;
 	uint8_t hole = l->workload == PP_FALLOCATED ? PP_SLOT_ZERO
 		: pp_workload_record_files(l->workload) ? PP_SLOT_GONE : PP_SLOT_ABSENT;
 
 	p.expected = pp_layout_newest(l, lane, slot, durable);
-	newest = pp_layout_newest(l, lane, slot, bound_of(o, lane));
+	newest = pp_layout_newest(l, lane, slot, pp_oracle_bound(o, lane));
 	p.flight = newest > durable ? newest : 0;
 	p.hole = p.expected == 0 && base == hole && pp_workload_grows(l->workload);
 	p.replaced = pp_workload_renames(l->workload);
@@ -611,7 +361,7 @@ static bool is_collateral(const struct oracle *o, const struct place *p, const s
 	begin = begin / l->unit_bytes * l->unit_bytes;
 	end = (end + l->unit_bytes - 1) / l->unit_bytes * l->unit_bytes;
 	for (slot = begin / l->record_bytes; slot < l->slots && slot * l->record_bytes < end; slot++)
-		if (slot != p->slot && place_of(o, p->lane, slot).flight)
+		if (slot != p->slot && pp_oracle_place(o, p->lane, slot).flight)
 			return true;
 	return false;
 }
@@ -637,10 +387,10 @@ static int judge_lane(struct oracle *o, uint32_t lane)
 	struct tally t;
 
 	for (slot = 0; slot < slots; slot++) {
-		struct place p = place_of(o, lane, slot);
+		struct place p = pp_oracle_place(o, lane, slot);
 
 		o->out->slots_checked++;
-		tally_slot(o, &p, o->in->scan, slot_of(o->in->scan, lane, slot), &t);
+		tally_slot(o, &p, o->in->scan, pp_oracle_slot(o->in->scan, lane, slot), &t);
 		note_flight(o, &p, &t);
 		if (!loss_class(o, &p, &t, &class))
 			continue;
@@ -648,14 +398,14 @@ static int judge_lane(struct oracle *o, uint32_t lane)
 			o->out->collateral++;
 			continue;
 		}
-		if (add_loss(o, &p, gone ? PP_LOSS_FILE_GONE : class) != 0)
+		if (add_loss(o, &p, gone ? PP_LOSS_FILE_GONE : class, tears_only(o, &p, &t)) != 0)
 			return -1;
 	}
 	/* A file that is gone is a loss even where nothing was acked into it: the base had it. */
 	if (gone && o->in->base->lane[lane].file_state == PP_FILE_PRESENT && slots == 0) {
 		struct place p = { .lane = lane };
 
-		return add_loss(o, &p, PP_LOSS_FILE_GONE);
+		return add_loss(o, &p, PP_LOSS_FILE_GONE, false);
 	}
 	return 0;
 }
@@ -664,7 +414,7 @@ static int judge_lane(struct oracle *o, uint32_t lane)
 
 static bool reread_lost(const struct oracle *o, const struct pp_loss *loss, const struct pp_scan *again)
 {
-	struct place p = place_of(o, loss->lane, loss->slot);
+	struct place p = pp_oracle_place(o, loss->lane, loss->slot);
 	const struct pp_scan_slot *s = pp_scan_slot(again, loss->lane, loss->slot);
 	enum pp_loss_class class;
 	struct tally t;
@@ -702,7 +452,9 @@ static void sum_up(struct oracle *o)
 		out->lost[loss->class]++;
 		out->lost_total++;
 		out->unserializable |= loss->unserializable;
-		if (loss->seq == 0)
+		if (loss->untorn)
+			out->lost_untorn++;
+		else if (loss->seq == 0)
 			out->lost_base++;
 		else if (loss->by_ack)
 			out->lost_acked++;
@@ -711,94 +463,18 @@ static void sum_up(struct oracle *o)
 	}
 }
 
-static bool run_known(const struct oracle *o, const struct pp_run_id *id)
-{
-	size_t i;
-
-	if (pp_run_id_equal(id, &o->in->run))
-		return true;
-	for (i = 0; i < o->in->base->run_count; i++)
-		if (pp_run_id_equal(id, &o->in->base->runs[i]))
-			return true;
-	return false;
-}
-
-static void list_unknown_runs(struct oracle *o)
-{
-	size_t i;
-
-	for (i = 0; i < o->in->scan->run_count; i++) {
-		if (run_known(o, &o->in->scan->runs[i]))
-			continue;
-		if (o->out->unknown_runs < 16)
-			o->out->unknown_run[o->out->unknown_runs] = o->in->scan->runs[i];
-		o->out->unknown_runs++;
-	}
-}
-
-/* A scan with slots left out would make losses, or holes, of them. */
-static int check_slots(const struct oracle *o, uint32_t lane)
-{
-	const struct pp_layout *l = o->in->layout;
-	uint64_t scan = o->in->scan->lane[lane].slots, base = o->in->base->lane[lane].slots;
-	uint64_t want = pp_layout_scan_slots(l), slot;
-
-	if (o->in->acked[lane] > pp_layout_seq_max(l) || o->in->acked[lane] > INT64_MAX)
-		return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u has %" PRIu64 " records acked, but room "
-			"for %" PRIu64, lane, o->in->acked[lane], pp_layout_seq_max(l));
-	if (l->workload != PP_APPEND && (scan != want || base != want))
-		return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u has %" PRIu64 " slots, but its scans "
-			"have %" PRIu64 " before and %" PRIu64 " after", lane, want, base, scan);
-	/* An append begins behind what was there, or on the slot that the file's end was in. */
-	if (l->workload == PP_APPEND && base != l->base_slots[lane] &&
-		base != l->base_slots[lane] + 1)
-		return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u was to append behind slot %" PRIu64
-			", but the scan before has %" PRIu64, lane, l->base_slots[lane], base);
-	/* Where slots are taken once, what this run was to take must have been free. */
-	for (slot = l->base_slots[lane]; l->workload != PP_APPEND && pp_workload_grows(l->workload) &&
-		slot < base; slot++)
-		if (!place_of(o, lane, slot).hole)
-			return pp_fail(o->err, PP_ERR_EVIDENCE, "lane %u was to begin at slot %" PRIu64
-				", but slot %" PRIu64 " was taken before", lane, l->base_slots[lane], slot);
-	return 0;
-}
-
-static int check_shapes(const struct oracle *o)
-{
-	const struct pp_oracle_input *in = o->in;
-	const struct pp_layout *l = in->layout;
-	uint32_t lane;
-	size_t k;
-
-	if (in->scan->record_bytes != l->record_bytes || in->base->record_bytes != l->record_bytes ||
-		in->scan->lanes != l->lanes || in->base->lanes != l->lanes || in->scan->sparse ||
-		in->base->sparse)
-		return pp_fail(o->err, PP_ERR_EVIDENCE, "scan, base and run are not of one shape");
-	for (k = 0; k < in->rereads; k++)
-		if (in->reread[k]->record_bytes != l->record_bytes || in->reread[k]->lanes != l->lanes)
-			return pp_fail(o->err, PP_ERR_EVIDENCE, "re-read %zu is of another shape", k + 1);
-	for (k = 0; k < in->base->run_count; k++)
-		if (pp_run_id_equal(&in->base->runs[k], &in->run))
-			return pp_fail(o->err, PP_ERR_EVIDENCE, "the scan before the run already has "
-				"records of it");
-	for (lane = 0; lane < l->lanes; lane++)
-		if (check_slots(o, lane) != 0)
-			return -1;
-	return 0;
-}
-
 static int judge_all(struct oracle *o)
 {
 	uint32_t lane;
 
-	if (check_shapes(o) != 0 || survey(o) != 0)
+	if (pp_oracle_survey(o) != 0)
 		return -1;
 	for (lane = 0; lane < o->in->layout->lanes; lane++)
 		if (judge_lane(o, lane) != 0)
 			return -1;
 	hear_rereads(o);
 	sum_up(o);
-	list_unknown_runs(o);
+	pp_oracle_list_unknown_runs(o);
 	return 0;
 }
 

@@ -30,15 +30,18 @@ struct pp_oracle_input {
 	const struct pp_scan *reread[PP_REREADS_MAX]; /* of the slots that look lost (M4.7) */
 	size_t rereads;
 	enum pp_target_kind kind;
+	bool untorn;                       /* the method promises it for each write (M4.5) */
 };
 
 struct pp_loss {
 	uint32_t lane;
 	uint64_t slot, offset;
-	uint64_t seq;                      /* e; 0: the base was lost */
+	uint64_t seq;                      /* e; 0: the base was lost; untorn: the record in flight */
 	enum pp_loss_class class;
 	bool by_ack;                       /* witnessed by an ack, else by a later record only */
 	bool unserializable;               /* a later record of the lane survived */
+	bool untorn;                       /* nothing up to D, but a write that had to be whole or not
+	                                    * at all arrived in part (M4.5) */
 	bool unstable;                     /* a re-read found it whole: open, not lost (M4.7) */
 };
 
@@ -52,7 +55,7 @@ struct pp_oracle_result {
 	struct pp_loss *loss;              /* in order of lane and slot; unstable ones included */
 	size_t losses;
 	uint64_t lost[PP_LOSS_CLASSES];    /* confirmed */
-	uint64_t lost_total, lost_acked, lost_by_order, lost_base, unstable;
+	uint64_t lost_total, lost_acked, lost_by_order, lost_base, lost_untorn, unstable;
 	uint64_t slots_checked, records_durable; /* records_durable: sum of D */
 	uint64_t in_flight_seen;           /* slots in which something of F arrived */
 	uint64_t in_flight_torn;           /* of those: not whole (mixed, damaged or unread) */

@@ -78,6 +78,8 @@ struct pp_trial {
 	uint64_t lost[PP_LOSS_CLASSES];  /* records by class */
 	int64_t lost_age_ns_min, lost_age_ns_max; /* of losses by ack; -1 where none (M4.9) */
 	uint64_t in_flight, torn_in_flight;       /* M4.3 */
+	uint64_t untorn_broken;          /* of records_lost: torn in flight by a method that promises
+	                                  * that it cannot be; nothing up to D (M4.5) */
 	/* M4.8, of direct arms; else 0: records of which something arrived, and how many of those had
 	 * a block of 512 << i bytes, on a multiple of its size, of which not everything arrived. */
 	uint64_t tears_in_flight, torn_at[PP_TEAR_UNITS];

@@ -243,7 +243,10 @@ static void count_loss(struct arm_work *work, const struct pp_trial *trial)
 	work->cache_losses += cache > 0;
 	work->ram_losses += cache + trial->lost[PP_LOSS_FILE_GONE] +
 		trial->lost[PP_LOSS_FILE_SHORT] > 0;
-	work->losses_asked += trial->asked == PP_ASKED;
+	work->untorn_broken += trial->untorn_broken;
+	work->losses_of_durable += trial->records_lost > trial->untorn_broken || !trial->untorn_broken;
+	/* Whole or not at all needs no flush: a write that was torn was asked for. */
+	work->losses_asked += trial->asked == PP_ASKED || trial->untorn_broken;
 	work->losses_not_asked += trial->asked == PP_ASKED_NOT;
 	if (trial->lost[PP_LOSS_DEVICE_GONE] && !work->device_gone_cut)
 		work->device_gone_cut = trial->cut;

@@ -107,6 +107,17 @@ static const char *word_of_kernel(const struct arm_work *work)
 		"too short a run to see whether the kernel asked the drive";
 }
 
+static void say_untorn(struct arm_work *work)
+{
+	uint32_t unit = work->arm->key.record_bytes;
+
+	if (work->untorn_broken)
+		pp_verdict_reason(work, true, "torn: of %llu write%s in flight a part arrived, though %s "
+			"promises each unit of %u bytes whole or not at all",
+			(unsigned long long)work->untorn_broken, work->untorn_broken == 1 ? "" : "s",
+			work->arm->key.method, unit);
+}
+
 static void rule_loss(const struct verdict_work *all, struct arm_work *work)
 {
 	struct pp_verdict_arm *arm = work->arm;
@@ -122,6 +133,8 @@ static void rule_loss(const struct verdict_work *all, struct arm_work *work)
 			pp_stats_bound_lower(arm->cuts_loss, work->proven, 0.95)));
 	pp_verdict_reason(work, promised, "%s%s",
 		arm->promise == PP_PROMISE_DEVICE ? "not promised: " : "", text);
+	if (promised)
+		say_untorn(work);
 	if (!promised || work->losses_asked)
 		return;
 	arm->kernel_did_not_ask = work->losses_not_asked > 0;
@@ -181,7 +194,7 @@ static void rule_same_command(const struct verdict_work *all, struct arm_work *w
 		unsigned shared = other->rests_on & work->rests_on;
 
 		if (other == work || strcmp(other->arm->key.serial, work->arm->key.serial) != 0 ||
-			other->arm->promise != PP_PROMISE_MEDIA || !other->arm->cuts_loss ||
+			other->arm->promise != PP_PROMISE_MEDIA || !other->losses_of_durable ||
 			!shared)
 			continue;
 		pp_verdict_reason(work, true, "same command failed in %s, %s (%s%s%s)",

@@ -45,6 +45,8 @@ struct arm_work {
 	uint32_t device_gone_cut;   /* a cut after which the drive was gone; 0: none */
 	uint32_t losses_asked, losses_not_asked; /* loss trials in which the kernel did ask the drive,
 	                             * or did not; in others nobody can say (M8.2) */
+	uint32_t losses_of_durable; /* loss trials in which more was broken than `untorn` (M4.5) */
+	uint64_t untorn_broken;     /* records that were torn although the method promises `untorn` */
 	uint32_t earlier_cuts, earlier_lost, earlier_unsettled; /* M9.3 */
 	uint32_t earlier_elsewhere; /* lost by this method on this drive under other conditions */
 	bool failed;                /* out of memory */

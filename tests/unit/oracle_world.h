@@ -39,6 +39,7 @@ struct world {
 	struct pp_scan_source source;
 	uint64_t acked[PP_LANES_MAX];
 	enum pp_target_kind kind;
+	bool untorn;
 	struct pp_scan *base, *scan, *reread[PP_REREADS_MAX];
 	size_t rereads;
 	struct pp_oracle_result result;
@@ -263,7 +264,8 @@ static inline void world_take_base(struct world *w)
 static inline int world_judge_again(struct world *w)
 {
 	struct pp_oracle_input in = { .layout = &w->layout, .run = w->run, .base = w->base,
-		.scan = w->scan, .rereads = w->rereads, .kind = w->kind };
+		.scan = w->scan, .rereads = w->rereads, .kind = w->kind,
+		.untorn = w->untorn };
 
 	memcpy(in.acked, w->acked, sizeof(in.acked));
 	memcpy(in.reread, w->reread, sizeof(in.reread));

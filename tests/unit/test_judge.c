@@ -23,6 +23,7 @@ struct row {
 	const char *method;
 	bool unexposed, lost_acked;
 	bool torn;                 /* a record in flight */
+	bool untorn_broken;        /* that must be said */
 	int asked;                 /* enum pp_asked + 1; 0: whatever */
 	size_t beats;              /* only so many of the last heartbeats; 0: all */
 };
@@ -86,9 +87,15 @@ static const struct row rows[] = {
 		.last_ack_ms = -16, .no_flush = true, .outcome = PP_TRIAL_CLEAN, .reason = "" },
 	{ .rule = "M4.3 torn in flight is allowed", .torn = true, .outcome = PP_TRIAL_CLEAN,
 		.reason = "" },
-	{ .rule = "M4.5 but not where untorn is promised", .torn = true,
+	{ .rule = "M4.5 but not where untorn is promised", .torn = true, .rereads = 3,
+		.method = "RWF_ATOMIC+RWF_DSYNC (direct)", .no_flush = true, .outcome = PP_TRIAL_LOSS,
+		.reason = "", .untorn_broken = true },
+	{ .rule = "M4.7 nor does one read of what is torn convict", .torn = true,
 		.method = "RWF_ATOMIC+RWF_DSYNC (direct)", .no_flush = true, .outcome = PP_TRIAL_OPEN,
-		.reason = "torn in flight, where the method promises that it cannot be" },
+		.reason = "losses were not read again three times", .untorn_broken = true },
+	{ .rule = "M4.5 torn, and an acked one is lost", .torn = true, .lose = true, .rereads = 3,
+		.method = "RWF_ATOMIC+RWF_DSYNC (direct)", .no_flush = true, .outcome = PP_TRIAL_LOSS,
+		.reason = "", .untorn_broken = true, .lost_acked = true },
 	{ .rule = "M4.5 whole where untorn is promised", .method = "RWF_ATOMIC+RWF_DSYNC (direct)",
 		.no_flush = true, .outcome = PP_TRIAL_CLEAN, .reason = "" },
 	{ .rule = "M8.2 past the block layer nothing is counted", .method = "NVMe flush",
@@ -181,6 +188,7 @@ static void build(const struct row *r, struct pp_case *c, struct world *w)
 		c->before.power_cycles = 5;
 		c->after.power_cycles = r->counters == 'R' ? 6 : 5;
 	}
+	w->untorn = pp_method_find(c->run.method)->untorn;
 	c->base = w->base;
 	assert_int_equal(world_judge(w), 0);
 	c->scan = w->scan;
@@ -213,6 +221,7 @@ static void test_rows(void **state)
 			fail_msg("%s: %s", r->rule, err.text);
 		if (j.trial.outcome != r->outcome || strcmp(j.trial.reason, r->reason) != 0 ||
 			j.trial.exposed == r->unexposed || j.trial.lost_acked != r->lost_acked ||
+			(j.trial.untorn_broken != 0) != r->untorn_broken ||
 			j.trial.proven != (r->outcome != PP_TRIAL_VOID) ||
 			(r->asked && (int)j.trial.asked != r->asked - 1))
 			fail_msg("%s: %s '%s', exposed %d '%s', lost_acked %d, proven %d, asked %d", r->rule,

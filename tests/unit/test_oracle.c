@@ -1055,6 +1055,53 @@ static void tears_by_size(void **state)
 	}
 }
 
+/*
+ * M4.5: a write that is promised whole or not at all. What arrived in part is torn, and not e's loss;
+ * where e, too, is not what it was, that is the loss.
+ */
+static void untorn_is_whole_or_not(void **state)
+{
+	static const struct {
+		enum situation where;
+		const char *cells;
+		int expect;
+		bool torn; /* and nothing else */
+	} cases[] = {
+		{ FLIGHT, "eeee", NO_LOSS, false }, { FLIGHT, "nnnn", NO_LOSS, false },
+		{ FLIGHT, "enen", PP_LOSS_TORN, true }, { FLIGHT, "nnne", PP_LOSS_TORN, true },
+		{ FLIGHT, "eeed", PP_LOSS_TORN, true }, { FLIGHT, "rnnn", PP_LOSS_TORN, true },
+		{ FLIGHT, "dddd", PP_LOSS_TORN, true }, { FLIGHT, "nnnb", PP_LOSS_TORN, false },
+		{ FLIGHT, "bbbb", PP_LOSS_STALE, false }, { FLIGHT, "xnnn", PP_LOSS_MISDIRECTED, false },
+		{ OVERWRITE, "eeee", NO_LOSS, false }, { OVERWRITE, "eeed", PP_LOSS_CORRUPT, false },
+		{ BASE_FLIGHT, "bbbb", NO_LOSS, false }, { BASE_FLIGHT, "bbbn", PP_LOSS_TORN, true },
+		{ P_HOLE, "zzzz", NO_LOSS, false }, { P_HOLE, "nnnn", NO_LOSS, false },
+		{ P_HOLE, "nnzz", PP_LOSS_TORN, true }, { P_HOLE, "zdzz", PP_LOSS_TORN, true },
+		{ LAP_FLIGHT, "nnno", PP_LOSS_TORN, false },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct row row = { cases[i].where, F, cases[i].cells, cases[i].expect };
+		struct world w;
+
+		build(&w, &row);
+		w.untorn = true;
+		assert_int_equal(world_judge(&w), 0);
+		if (w.result.losses != (cases[i].expect != NO_LOSS) ||
+			w.result.lost_untorn != cases[i].torn ||
+			(w.result.losses && ((int)w.result.loss[0].class != cases[i].expect ||
+			w.result.loss[0].untorn != cases[i].torn)))
+			fail_msg("\"%s\": %zu losses, %u torn", cases[i].cells, w.result.losses,
+				(unsigned)w.result.lost_untorn);
+		/* The record that is torn is the one in flight, which nobody acked. */
+		if (cases[i].torn && (w.result.loss[0].by_ack ||
+			w.result.loss[0].seq != situations[cases[i].where].flight))
+			fail_msg("\"%s\": record %u", cases[i].cells, (unsigned)w.result.loss[0].seq);
+		world_release(&w);
+	}
+}
+
 /* Files share no block with each other, and damage to one is damage. */
 static void no_collateral_among_files(void **state)
 {
@@ -1179,6 +1226,7 @@ int main(void)
 		cmocka_unit_test(ranges_join_neighbours),
 		cmocka_unit_test(collateral_with_sub_block),
 		cmocka_unit_test(tears_by_size),
+		cmocka_unit_test(untorn_is_whole_or_not),
 		cmocka_unit_test(no_collateral_among_files),
 		cmocka_unit_test(taken_slots_are_not_taken_again),
 		cmocka_unit_test(temporary_files_are_witnesses),

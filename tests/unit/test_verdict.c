@@ -77,6 +77,7 @@ WORD(powered, t->drive_lost_power = true)
 WORD(nocache, t->no_volatile_cache = true)
 WORD(notasked, t->asked = PP_ASKED_NOT; t->flushes_per_sync = 0)
 WORD(nobodyknows, t->asked = PP_ASKED_UNKNOWN; t->flushes_per_sync = 0)
+WORD(tears, t->outcome = PP_TRIAL_LOSS; t->lost[PP_LOSS_TORN] = t->records_lost = t->untorn_broken = 1)
 WORD(viaflush, t->via_flush = true)
 WORD(quick, t->acked_within[PP_WITHIN_100_MS] = 100)
 WORD(slow, t->acked_within[PP_WITHIN_100_MS] = 20)
@@ -109,7 +110,7 @@ static const struct { const char *word; void (*set)(struct pp_trial *); } words[
 	ROW(loss), ROW(gone), ROW(gone_and_stale), ROW(corrupt), ROW(short_file), ROW(bare_loss),
 	ROW(void), ROW(io_error), ROW(open), ROW(missing), ROW(unproven), ROW(unexposed),
 	ROW(foreign), ROW(collateral), ROW(resolved), ROW(swapped), ROW(blank_resolution), ROW(powered),
-	ROW(nocache), ROW(notasked), ROW(nobodyknows), ROW(viaflush), ROW(quick),
+	ROW(nocache), ROW(notasked), ROW(nobodyknows), ROW(tears), ROW(viaflush), ROW(quick),
 	ROW(slow), ROW(noacks), ROW(noiselost), ROW(damaged_fs),
 	ROW(noise), ROW(S2), ROW(fw2), ROW(model2), ROW(wt), ROW(nofua), ROW(k2), ROW(dc),
 	ROW(lanes4), ROW(group8), ROW(small), ROW(append), ROW(ext4), ROW(ext4_nobarrier),
@@ -122,6 +123,8 @@ static const char *full_method(const char *word)
 {
 	if (strcmp(word, "dsync-direct") == 0)
 		return "open_datasync (direct)";
+	if (strcmp(word, "atomic") == 0)
+		return "RWF_ATOMIC+RWF_DSYNC (direct)";
 	return strcmp(word, "fdatasync-direct") == 0 ? "fdatasync (direct)" : word;
 }
 

@@ -336,6 +336,17 @@ static const struct row rows[] = {
 	{ .rule = "M8.3", .trials = HELD "fsync 1 loss notasked; " SEEN, .exit = 1,
 		.verdict = PP_ARM_INCONCLUSIVE, .says = "there the kernel did not ask" },
 
+	/* M4.5: torn where untorn is promised. Other methods' durability rests on no such word. */
+	{ .rule = "M4.5", .trials = "atomic 29; atomic 1 tears; " SEEN, .arm = "atomic", .exit = 1,
+		.verdict = PP_ARM_UNSAFE, .says = "torn: of 1 write in flight a part arrived, though "
+		"RWF_ATOMIC+RWF_DSYNC (direct) promises each unit of 8192 bytes" },
+	{ .rule = "M4.5", .trials = "atomic 29; atomic 1 tears notasked; " SEEN, .arm = "atomic",
+		.exit = 1, .verdict = PP_ARM_UNSAFE, .says_not = "did not ask" },
+	{ .rule = "M4.5", .trials = "atomic 1 tears; dsync-direct 29; " SEEN, .arm = "dsync-direct",
+		.exit = 1, .verdict = PP_ARM_SAFE, .says_not = "same command" },
+	{ .rule = "M4.5", .trials = "atomic 1 loss; dsync-direct 29; " SEEN, .arm = "dsync-direct",
+		.exit = 1, .verdict = PP_ARM_INCONCLUSIVE, .says = "same command" },
+
 	/* M8.4: the label. */
 	{ .rule = "M8.4", .trials = "dsync-direct 29 viaflush; " SEEN, .arm = "dsync-direct",
 		.verdict = PP_ARM_SAFE, .says = "via flush: says nothing about FUA" },
