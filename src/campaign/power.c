@@ -16,6 +16,7 @@
 #include "src/core/text.h"
 
 #define GUARD_SLACK_NS (120 * PP_NS_PER_S)
+#define LOAD_WATTS     1.0
 
 static void record(void *arg, const char *json_line)
 {
@@ -292,12 +293,30 @@ int pp_power_await_boot(struct pp_campaign *c, const char *not_boot, int64_t sin
 	}
 }
 
-/* After the shutdown: wait until the load is gone, or, without a meter, for the plan's time. */
-static int await_shut_down(struct pp_campaign *c, struct pp_error *err)
+/* The meter's word on the load: what it draws, or 0 where nobody can say. */
+static double load_now(struct pp_campaign *c, bool *fresh)
+{
+	struct pp_pdu_status status;
+	struct pp_error ignored;
+
+	*fresh = false;
+	if (!c->pdu || !pp_pdu_has_watts(c->pdu) || pp_pdu_status(c->pdu, &status, &ignored) != 0 ||
+		!status.has_watts)
+		return 0;
+	*fresh = status.watts_fresh;
+	return status.watts;
+}
+
+/*
+ * After the shutdown: the plan's time, or less once the meter has twice seen nothing of a load that it
+ * saw before; one that never saw any would see it go at once.
+ */
+static int await_shut_down(struct pp_campaign *c, double load_before, struct pp_error *err)
 {
 	int64_t deadline = pp_clock_mono_ns() + c->plan.poweroff_deadline_s * PP_NS_PER_S;
-	struct pp_pdu_status status;
 	int64_t settled;
+	uint32_t nothing = 0;
+	bool fresh;
 
 	while (c->machine.closed == PP_CLOSE_NOT) {
 		int rc = pp_machine_pump(&c->machine, deadline, err);
@@ -310,10 +329,13 @@ static int await_shut_down(struct pp_campaign *c, struct pp_error *err)
 				c->plan.poweroff_deadline_s);
 	}
 	settled = pp_clock_mono_ns() + c->plan.poweroff_settle_s * PP_NS_PER_S;
-	while (pp_clock_mono_ns() < settled) {
-		if (c->pdu && pp_pdu_has_watts(c->pdu) && pp_pdu_status(c->pdu, &status, err) == 0 &&
-			status.has_watts && status.watts_fresh && status.watts < 1.0)
-			break;
+	while (pp_clock_mono_ns() < settled && nothing < 2) {
+		double load = load_now(c, &fresh);
+
+		if (load >= LOAD_WATTS)
+			nothing = 0;
+		else
+			nothing += fresh && load_before >= LOAD_WATTS;
 		if (pp_machine_sleep(&c->machine, 250, err) != 0)
 			return -1;
 	}
@@ -325,10 +347,12 @@ int pp_power_orderly_cycle(struct pp_campaign *c, struct pp_error *err)
 	char boot[PP_BOOT_ID_TEXT];
 	int64_t t_on_ns = 0;
 	uint32_t cycles;
+	bool fresh;
+	double load = load_now(c, &fresh);
 
 	pp_text_copy(boot, sizeof(boot), c->machine.hello.boot_id);
 	if (pp_machine_simple(&c->machine, PP_ORDER_POWEROFF, 0, 30000, err) != 0 ||
-		await_shut_down(c, err) != 0 || cycle_once(c, &t_on_ns, err) != 0)
+		await_shut_down(c, load, err) != 0 || cycle_once(c, &t_on_ns, err) != 0)
 		return pp_fail_within(err, "orderly power cycle");
 	return pp_power_await_boot(c, boot, t_on_ns, 0, &cycles, err);
 }

@@ -119,6 +119,7 @@ static void shut_down(void)
 	}
 	pp_client_close(m.client);
 	m.client = NULL;
+	raise_flag("machine-off", true);
 	m.life = SHUT_DOWN;
 }
 
@@ -144,6 +145,7 @@ static void boot(void)
 	for (i = 0; i < m.drives; i++)
 		pp_sim_drive_power_on(m.drive[i].sim, pp_clock_mono_ns());
 	raise_flag("in-run", false);
+	raise_flag("machine-off", false);
 	if (m.cuts == 0 || flag("same-boot") < 0)
 		new_boot();
 	m.policy_changed = m.cuts > 0 && flag("policy") >= 0;

@@ -114,6 +114,17 @@ static void hold(const char *name)
 		exit(1);
 }
 
+/* With flag "meter" the answer is JSON and has watts: "machine-off" is raised by an orderly shutdown. */
+static int show_state(const char *state)
+{
+	if (flag("meter") >= 0)
+		printf("{\"state\": \"%s\", \"watts\": %s}\n", state, power_is_on() &&
+			flag("machine-off") < 0 && flag("meter-dead") < 0 ? "42.0" : "0.0");
+	else
+		puts(state);
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
 static int pdu(const char *word)
 {
 	bool off = strcmp(word, "off") == 0;
@@ -123,13 +134,13 @@ static int pdu(const char *word)
 		bool meant = flag(told) >= 0 && flag("in-run") >= 0;
 
 		if (meant && flag("pdu-pending") >= 0)
-			puts("pending");
-		else if (meant && flag("pdu-false-off") >= 0)
-			puts("off");
-		else
-			puts(power_is_on() ? "on" : "off");
-		return fflush(stdout) == 0 ? 0 : 1;
+			return show_state("pending");
+		if (meant && flag("pdu-false-off") >= 0)
+			return show_state("off");
+		return show_state(power_is_on() ? "on" : "off");
 	}
+	if (off)
+		raise_flag("pdu-asked-off", true);
 	if (!off)
 		hold("hold-on");
 	raise_flag(told, off);

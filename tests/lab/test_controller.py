@@ -9,6 +9,7 @@ judgement.json and by exit status. Each run is a folder and a port of its own, s
 Guards M1.1, M1.5, M2.3, M2.8, M4.7, M5.1 to M5.3, M5.6, M6.1 to M6.5, M7, M8.2, M8.7.
 """
 import os
+import signal
 import socket
 import sys
 import time
@@ -253,6 +254,48 @@ def wakes():
             check("the packet", s.recv(200) == b"\xff" * 6 + bytes.fromhex(mac.replace(":", "")) * 16)
 
 
+METER = (("state_regex = ^(on|off|pending)$", "state = /state\nwatts = /watts"),
+         ("cuts = mains", "cuts = mains\nwatts_period_ms = 50"))
+
+
+def with_meter(rig):
+    with open(os.path.join(rig.dir, "profile.ini")) as f:
+        text = f.read()
+    for old, new in METER:
+        text = text.replace(old, new)
+    rig.write("profile.ini", text)
+
+
+def settles_early():
+    """Power meter: an orderly cycle goes on once the load that was there is gone."""
+    with Rig(flags=["meter"], machine={"poweroff_settle_s": 3600}) as rig:
+        with_meter(rig)
+        c = rig.run("--cuts", "1")
+        check(c.err, [t["outcome"] for t in rig.trials()] == ["clean"])
+    # one that never saw a load cannot see it go: the time is waited for
+    with Rig(flags=["meter", "meter-dead"], machine={"poweroff_settle_s": 2}) as rig:
+        with_meter(rig)
+        began = time.monotonic()
+        rig.run("--cuts", "1")
+        check("not at once", time.monotonic() - began >= 2)
+
+
+def unarmed():
+    """Power guard: without a guard that confirms there is no off."""
+    with Rig(**SLOW_WRITE) as rig:
+        c = rig.start("--cuts", "1")
+        rig.await_that("writing", lambda: rig.state() == "writing")
+        os.unlink(os.path.join(rig.dir, "flag", "pdu-asked-off"))  # of the orderly cycle
+        guards = [p for p in rig.processes(besides_machine=True) if p != c.process.pid and b"guard" in
+                  open(f"/proc/{p}/cmdline", "rb").read()]
+        check(f"one guard: {guards}", len(guards) == 1)
+        os.kill(guards[0], signal.SIGKILL)
+        c.wait()
+        check(c.err, "guard of the power switch" in c.err and "pdu-asked-off" not in
+              os.listdir(os.path.join(rig.dir, "flag")))
+        check("void", [t["outcome"] for t in rig.trials()] == ["void"] and rig.power() == "on")
+
+
 def no_more_cycles():
     """Power limit: the campaign pauses, with the limit named, before it cuts once too often."""
     with Rig(pdu={"cycles_max": 2}) as rig:
@@ -313,7 +356,7 @@ TESTS += [(row[0], lambda row=row: one_cut(row)) for row in ONE_CUT]
 TESTS += [(f.__doc__.split(":")[0] + " " + f.__name__, f) for f in (
     lost_classes, void_blocks_safe, orderly_shutdown, no_boot, scan_drops, three_voids, two_drives,
     base_not_whole, by_hand, late, policy, confirm_boot, wakes,
-    no_more_cycles, proof_file)]
+    settles_early, unarmed, no_more_cycles, proof_file)]
 
 if __name__ == "__main__":
     run_all(TESTS, workers=10)

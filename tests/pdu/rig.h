@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -18,6 +18,7 @@
 #include "pdu/pdu.h"
 #include "src/core/buf.h"
 #include "src/core/clock.h"
+#include "tests/janitor.h"
 
 #define RIG_PASSWORD "correct-horse-9"
 
@@ -50,8 +51,8 @@ static void rig_credentials(struct rig *rig, const char *password)
 static void rig_start(struct rig *rig, const char *dialect)
 {
 	memset(rig, 0, sizeof(*rig));
-	strcpy(rig->dir, "/tmp/plugpull-pdu-XXXXXX");
-	assert_non_null(mkdtemp(rig->dir));
+	snprintf(rig->dir, sizeof(rig->dir), "%s/plugpull-pdu-XXXXXX", janitor_tmp());
+	assert_non_null(janitor_mkdtemp(rig->dir));
 	snprintf(rig->state, sizeof(rig->state), "%s/state", rig->dir);
 	snprintf(rig->credentials, sizeof(rig->credentials), "%s/credentials", rig->dir);
 	mock_start(&rig->mock, dialect);
@@ -66,27 +67,43 @@ static void rig_start(struct rig *rig, const char *dialect)
 	};
 }
 
-static int rig_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static void rig_stop(struct rig *rig)
 {
 	mock_stop(&rig->mock);
 	pp_buf_release(&rig->records);
-	nftw(rig->dir, rig_remove, 16, FTW_DEPTH | FTW_PHYS);
+	janitor_remove(rig->dir);
+}
+
+#define RIG_TEST_PID "PLUGPULL_TEST_PID"
+
+/* A guard ends with its duty, and the switch of an interrupted test never comes back. So in a test it
+ * ends with the test as well. */
+static void *rig_leash(void *arg)
+{
+	pid_t test = atoi(arg);
+
+	while (kill(test, 0) == 0)
+		usleep(100000);
+	_exit(0);
 }
 
 /* The guard is this very program: each test's main() begins with this. */
 static int rig_main(int argc, char **argv)
 {
+	char pid[16];
+	pthread_t leash;
+
 	signal(SIGPIPE, SIG_IGN);
-	if (argc == 5 && strcmp(argv[1], "pdu") == 0 && strcmp(argv[2], "guard") == 0)
+	if (argc == 5 && strcmp(argv[1], "pdu") == 0 && strcmp(argv[2], "guard") == 0) {
+		if (getenv(RIG_TEST_PID))
+			pthread_create(&leash, NULL, rig_leash, getenv(RIG_TEST_PID));
 		return pp_guard_main(atoi(argv[4]));
+	}
+	if (argc == 1) {
+		snprintf(pid, sizeof(pid), "%d", (int)getpid());
+		setenv(RIG_TEST_PID, pid, 1);
+		janitor_start();
+	}
 	return -1;
 }
 

@@ -323,6 +323,33 @@ static void guard_stands_apart(void **state)
 	rig_stop(&rig);
 }
 
+/* Armed is what counts: a guard that was never armed leaves an outlet alone that was never journaled,
+ * one that was armed turns it on although the journal says nothing. */
+static void arming_is_what_counts(void **state)
+{
+	(void)state;
+	for (int armed = 0; armed < 2; armed++) {
+		struct pp_error err = { 0 };
+		struct pp_pdu_times times;
+		struct pp_guard *guard;
+		struct pp_pdu *pdu;
+		struct rig rig;
+
+		rig_start_with_password(&rig);
+		guard = pp_guard_start(&rig.config, NULL, &err);
+		assert_non_null(guard);
+		rig.config.no_journal = true;
+		pdu = pp_pdu_open(&rig.config, &err);
+		if (armed)
+			assert_int_equal(pp_guard_arm(guard, pp_clock_mono_ns() + 60 * PP_NS_PER_S, &err), 0);
+		assert_int_equal(pp_pdu_off(pdu, &times, &err), 0);
+		assert_int_equal(pp_guard_stop(guard, &err), 0);
+		assert_int_equal(rig.mock.relay[0], armed);
+		pp_pdu_close(pdu);
+		rig_stop(&rig);
+	}
+}
+
 static void guard_must_be_able_to_read(void **state)
 {
 	struct pp_error err = { 0 };
@@ -375,6 +402,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_late_controller_does_not_cut),
 		cmocka_unit_test(guard_retries_until_the_device_is_back),
 		cmocka_unit_test(guard_stands_apart),
+		cmocka_unit_test(arming_is_what_counts),
 		cmocka_unit_test(guard_must_be_able_to_read),
 		cmocka_unit_test(resume_learns_the_time),
 	};

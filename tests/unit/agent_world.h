@@ -33,6 +33,7 @@
 #include "src/core/clock.h"
 #include "src/core/disk_counters.h"
 #include "src/core/wire.h"
+#include "tests/janitor.h"
 #include "verifier/listener.h"
 #include "verifier/scan.h"
 #include "writer/matrix.h"
@@ -518,7 +519,7 @@ static int world_set_up(void)
 	/* in memory where there is some: thousands of syncs cost nothing there */
 	snprintf(folder, sizeof(folder), "%s/plugpull-test-agent.XXXXXX",
 		access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-	if (!mkdtemp(folder))
+	if (!janitor_mkdtemp(folder))
 		return -1;
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);

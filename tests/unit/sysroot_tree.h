@@ -9,13 +9,14 @@
 #ifndef TESTS_UNIT_SYSROOT_TREE_H
 #define TESTS_UNIT_SYSROOT_TREE_H
 
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "tests/janitor.h"
 
 static void tree_parents(char *path)
 {
@@ -84,8 +85,8 @@ static int tree_unpack(const char *name, char root[64])
 	snprintf(path, sizeof(path), "%.*s/data/sysroot/%s.tree",
 		(int)(strrchr(__FILE__, '/') - __FILE__), __FILE__, name);
 	f = fopen(path, "r");
-	snprintf(root, 64, "/tmp/plugpull-sysroot.XXXXXX");
-	if (!f || !mkdtemp(root)) {
+	snprintf(root, 64, "%s/plugpull-sysroot.XXXXXX", janitor_tmp());
+	if (!f || !janitor_mkdtemp(root)) {
 		fprintf(stderr, "cannot unpack '%s': run the test from the project's folder\n", path);
 		if (f)
 			fclose(f);
@@ -99,17 +100,9 @@ static int tree_unpack(const char *name, char root[64])
 	return rc;
 }
 
-static int tree_remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-	(void)st;
-	(void)kind;
-	(void)ftw;
-	return remove(path);
-}
-
 static void tree_remove(const char *root)
 {
-	nftw(root, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	janitor_remove(root);
 }
 
 /* cmocka group teardown. */

@@ -16,6 +16,7 @@
 
 #include "src/core/assess.h"
 #include "src/core/file.h"
+#include "tests/janitor.h"
 
 static struct pp_assess_input input;
 static struct pp_assess_finding findings[64];
@@ -330,7 +331,7 @@ static void test_link_of_disk(void **state)
 	size_t i;
 
 	(void)state;
-	assert_non_null(mkdtemp(root));
+	assert_non_null(janitor_mkdtemp(root));
 	put("/sys/devices/pci0000:00/0000:00:01.0/current_link_speed", "5.0 GT/s PCIe\n");
 	put("/sys/devices/pci0000:00/0000:00:01.0/current_link_width", "4\n");
 	put("/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/current_link_speed", "8.0 GT/s PCIe\n");

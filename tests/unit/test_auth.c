@@ -18,6 +18,7 @@
 
 #include "src/core/auth.h"
 #include "src/core/file.h"
+#include "tests/janitor.h"
 
 static char dir[] = "/tmp/pp-auth-XXXXXX";
 static char path[64];
@@ -25,7 +26,7 @@ static char path[64];
 static int set_up(void **state)
 {
 	(void)state;
-	if (!mkdtemp(dir))
+	if (!janitor_mkdtemp(dir))
 		return -1;
 	snprintf(path, sizeof(path), "%s/key", dir);
 	return 0;

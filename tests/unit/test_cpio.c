@@ -19,6 +19,7 @@
 
 #include "core/file.h"
 #include "lab/cpio.h"
+#include "tests/janitor.h"
 
 #define FIELDS 13
 
@@ -161,7 +162,7 @@ static void test_second_opinion(void **state)
 		print_message("cpio(1) is not here\n");
 		skip();
 	}
-	assert_non_null(mkdtemp(folder));
+	assert_non_null(janitor_mkdtemp(folder));
 	pp_buf_init(&archive, 1 << 16);
 	pp_buf_init(&text, 1 << 16);
 	pp_cpio_dir(&archive, "etc");

@@ -17,6 +17,7 @@
 
 #include "lab/drive_file.h"
 #include "lab/drive_model.h"
+#include "tests/janitor.h"
 
 #define SECTOR PP_DRIVE_SECTOR_BYTES
 #define SECTORS 64
@@ -452,7 +453,7 @@ static void test_file(void **state)
 	struct pp_error err = { 0 };
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
+	assert_non_null(janitor_mkdtemp(folder));
 	snprintf(image, sizeof(image), "%s/image", folder);
 	snprintf(counters_path, sizeof(counters_path), "%s.counters", image);
 	assert_int_equal(pp_sim_drive_file_open(&f, image, 1 << 20, &err), 0);

@@ -9,6 +9,7 @@
 #include "case_world.h"
 #include "src/core/file.h"
 #include "src/core/tree.h"
+#include "tests/janitor.h"
 #include "verifier/evidence.h"
 
 static char folder[64];
@@ -92,7 +93,7 @@ static int set_up(void **state)
 
 	(void)state;
 	strcpy(folder, "/tmp/pp-evidence-XXXXXX");
-	if (!mkdtemp(folder))
+	if (!janitor_mkdtemp(folder))
 		return -1;
 	memset(&facts, 0, sizeof(facts));
 	strcpy(facts.name, "t");

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/janitor.h"
 #include "verifier/facts.h"
 
 static char folder[] = "/tmp/pp-facts-XXXXXX";
@@ -23,7 +24,7 @@ static char path[64];
 static int set_up(void **state)
 {
 	(void)state;
-	if (!mkdtemp(folder))
+	if (!janitor_mkdtemp(folder))
 		return -1;
 	snprintf(path, sizeof(path), "%s/f.json", folder);
 	return 0;

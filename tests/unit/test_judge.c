@@ -5,6 +5,7 @@
  * real ledgers and scans; each row changes some of it.
  */
 #include "case_world.h"
+#include "tests/janitor.h"
 #include "verifier/judge.h"
 
 struct row {
@@ -125,7 +126,7 @@ static char path[64];
 static int set_up(void **state)
 {
 	(void)state;
-	if (!mkdtemp(folder))
+	if (!janitor_mkdtemp(folder))
 		return -1;
 	snprintf(path, sizeof(path), "%s/l", folder);
 	return 0;

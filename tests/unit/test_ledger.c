@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "src/core/file.h"
+#include "tests/janitor.h"
 #include "verifier/ledger.h"
 
 static char dir[] = "/tmp/pp-ledger-XXXXXX";
@@ -29,7 +30,7 @@ static struct pp_error err;
 static int set_up(void **state)
 {
 	(void)state;
-	if (!mkdtemp(dir))
+	if (!janitor_mkdtemp(dir))
 		return -1;
 	snprintf(path, sizeof(path), "%s/acks.ledger", dir);
 	return 0;

@@ -27,6 +27,7 @@
 #include "src/core/client.h"
 #include "src/core/clock.h"
 #include "src/core/le.h"
+#include "tests/janitor.h"
 #include "verifier/listener.h"
 
 #define WAIT_MS 20000
@@ -41,7 +42,7 @@ static struct pp_listener *l;
 static int set_up(void **state)
 {
 	(void)state;
-	if (!mkdtemp(dir))
+	if (!janitor_mkdtemp(dir))
 		return -1;
 	snprintf(path, sizeof(path), "%s/acks.ledger", dir);
 	return 0;

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "src/core/disk_counters.h"
+#include "tests/janitor.h"
 #include "writer/matrix.h"
 
 static int fsync_fails_at, fsyncs;
@@ -66,7 +67,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	strcpy(f->folder, "/tmp/plugpull-test-XXXXXX");
-	if (!mkdtemp(f->folder))
+	if (!janitor_mkdtemp(f->folder))
 		return -1;
 	snprintf(f->path, sizeof(f->path), "%s/m", f->folder);
 	f->config = (struct pp_matrix_config){ .path = f->path, .seconds = 0.01, .stop = &f->stop,

@@ -5,6 +5,7 @@
  * good trial with a second run beside it, both from real ledgers and scans; each row changes some.
  */
 #include "case_world.h"
+#include "tests/janitor.h"
 #include "verifier/judge.h"
 
 #define NOISE "lost acked noise"
@@ -54,7 +55,7 @@ static char path[64];
 static int set_up(void **state)
 {
 	(void)state;
-	if (!mkdtemp(folder))
+	if (!janitor_mkdtemp(folder))
 		return -1;
 	snprintf(path, sizeof(path), "%s/l", folder);
 	return 0;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "oracle_world.h"
+#include "tests/janitor.h"
 #include "verifier/scan_source.h"
 
 #define FILE_BYTES (8U << 20)
@@ -110,7 +111,7 @@ static int set_up(void **state)
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->released, NULL);
 	strcpy(f->dir, "/tmp/pp-test-source-XXXXXX");
-	if (!mkdtemp(f->dir))
+	if (!janitor_mkdtemp(f->dir))
 		return -1;
 	strcpy(f->path, f->dir);
 	strcat(f->path, "/target");

@@ -27,6 +27,7 @@
 #include "src/core/kmsg.h"
 #include "src/core/subprocess.h"
 #include "src/core/target.h"
+#include "tests/janitor.h"
 
 #define MB (1024 * 1024)
 
@@ -703,7 +704,7 @@ int main(void)
 	};
 	int rc;
 
-	if (!mkdtemp(folder))
+	if (!janitor_mkdtemp(folder))
 		return 99;
 	snprintf(image, sizeof(image), "%s/disk", folder);
 	snprintf(mount_dir, sizeof(mount_dir), "%s/mnt", folder);

@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "src/core/clock.h"
+#include "tests/janitor.h"
 #include "writer/writer.h"
 
 #define LANES 3
@@ -94,7 +95,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	strcpy(f->folder, "/tmp/plugpull-test-XXXXXX");
-	if (!mkdtemp(f->folder))
+	if (!janitor_mkdtemp(f->folder))
 		return -1;
 	snprintf(f->path, sizeof(f->path), "%s/t", f->folder);
 	pthread_mutex_init(&f->witness.lock, NULL);
