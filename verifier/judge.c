@@ -330,14 +330,33 @@ static void judge_power(const struct pp_case *c, struct pp_judgement *j)
 	}
 }
 
+/*
+ * M6: trouble after a proven cut is never void. A drive that is no longer what it was, but still
+ * counts, may say that it lost its power; that it did not is no word to be taken from it.
+ */
+static void count_of_the_gone(const struct pp_case *c, struct pp_counter_history *history,
+	struct pp_judgement *j)
+{
+	struct pp_counter_history seen = *history;
+
+	j->counters = pp_cut_counters(&seen, &c->before, &c->after, j->counters_reason);
+	j->counters_reason[0] = '\0';
+	if (j->counters == PP_COUNTERS_ROSE)
+		*history = seen;
+	else
+		j->counters = PP_COUNTERS_NONE;
+}
+
 static void judge_counters(const struct pp_case *c, struct pp_counter_history *history,
 	struct pp_judgement *j)
 {
 	/* Only a cut that the machine's side does not deny is one that the drive can have counted. */
 	if (!j->proof.proven || !j->proof.booted)
 		return;
-	if (c->run.aftermath == PP_AFTER_DEVICE_GONE && !c->cut.by_hand)
+	if (c->run.aftermath == PP_AFTER_DEVICE_GONE && !c->cut.by_hand) {
+		count_of_the_gone(c, history, j);
 		return;
+	}
 	j->counters = pp_cut_counters(history, &c->before, &c->after, j->counters_reason);
 	if (j->counters == PP_COUNTERS_AGAINST)
 		return;

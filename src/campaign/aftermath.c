@@ -19,6 +19,7 @@
 struct look {
 	bool wanted;        /* look (again) at this drive */
 	bool present;       /* proven, open under its index */
+	bool counted;       /* its counters are read */
 	uint32_t fs_damaged_boots;
 	uint32_t gone_cycles;
 	char text[512];     /* what was said last */
@@ -100,11 +101,25 @@ static int hear_proof(struct pp_campaign *c, struct pp_stand *s, struct look *lo
 	return 0;
 }
 
+/*
+ * In the first boot in which the drive answers, whatever became of its content: a file system that is
+ * gone, or a scan that fails, takes nothing from the drive's own word that it lost its power (M7.5).
+ */
+static void read_counters(struct pp_campaign *c, struct pp_stand *s, struct look *look)
+{
+	struct pp_error why;
+
+	if (look->counted)
+		return;
+	look->counted = pp_counters_save(c, s, "drive-after.json", &why) == 0;
+	if (!look->counted && look->present)
+		pp_say(c, "drive %s: counters: %s", s->plan->name, why.text);
+}
+
 static int look_at(struct pp_campaign *c, struct pp_stand *s, struct look *look,
 	struct pp_error *err)
 {
 	struct pp_proof *proof = malloc(sizeof(*proof));
-	struct pp_error why;
 	int rc;
 
 	if (!proof)
@@ -112,9 +127,8 @@ static int look_at(struct pp_campaign *c, struct pp_stand *s, struct look *look,
 	rc = pp_stand_prove(c, s, proof, err);
 	if (rc == 0)
 		rc = hear_proof(c, s, look, proof, err);
-	if (rc == 0 && look->present && s->run.aftermath == PP_AFTER_SCANNED &&
-		pp_counters_save(c, s, "drive-after.json", &why) != 0)
-		pp_say(c, "drive %s: counters: %s", s->plan->name, why.text);
+	if (rc == 0)
+		read_counters(c, s, look);
 	if (rc == 0 && look->wanted)
 		pp_say(c, "drive %s: %s: %s; looking again after another boot", s->plan->name,
 			pp_target_state_name(proof->state), proof->error);

@@ -183,6 +183,8 @@ static int answer_smart(uint32_t id, const struct fake_drive *d, struct pp_error
 	struct pp_sim_drive_counters n = pp_sim_drive_counters_of(d->sim, false);
 	char json[512];
 
+	if (m.cuts && (flag("drive-gone") >= 0 || flag("drive-changed") >= 0))
+		return pp_fail(err, PP_ERR_PEER, "no drive has serial '%s'", d->serial);
 	if (flag("no-counters") >= 0)
 		return 0;
 	snprintf(json, sizeof(json), "{\"serial_number\": \"%s\", "

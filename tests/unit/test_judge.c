@@ -63,6 +63,16 @@ static const struct row rows[] = {
 		.outcome = PP_TRIAL_VOID, .reason = "I/O error", .lost_acked = true },
 	{ .rule = "M6.1 gone", .after = PP_AFTER_DEVICE_GONE, .outcome = PP_TRIAL_LOSS, .reason = "",
 		.lost_acked = true },
+	{ .rule = "M6.1 gone, and it counted the cut", .after = PP_AFTER_DEVICE_GONE, .counters = 'R',
+		.outcome = PP_TRIAL_LOSS, .reason = "", .lost_acked = true },
+	{ .rule = "M6.1 gone, and it counts nothing any more", .after = PP_AFTER_DEVICE_GONE,
+		.counters = 'N', .outcome = PP_TRIAL_LOSS, .reason = "", .lost_acked = true },
+	{ .rule = "M7.5 the file system is gone, and the drive counted the cut",
+		.after = PP_AFTER_FS_GONE, .counters = 'R', .outcome = PP_TRIAL_LOSS, .reason = "",
+		.lost_acked = true },
+	{ .rule = "M5.3 the file system is gone, and the drive kept its power",
+		.after = PP_AFTER_FS_GONE, .counters = 'N', .outcome = PP_TRIAL_VOID,
+		.reason = "drive kept its power", .lost_acked = true },
 	{ .rule = "M6.1 gone after a cut of DC", .kind = "dc", .after = PP_AFTER_DEVICE_GONE,
 		.outcome = PP_TRIAL_LOSS, .reason = "", .lost_acked = true },
 	{ .rule = "M6.3 file system gone", .after = PP_AFTER_FS_GONE, .outcome = PP_TRIAL_LOSS,
@@ -223,6 +233,7 @@ static void test_rows(void **state)
 		if (j.trial.outcome != r->outcome || strcmp(j.trial.reason, r->reason) != 0 ||
 			j.trial.exposed == r->unexposed || j.trial.lost_acked != r->lost_acked ||
 			(j.trial.untorn_broken != 0) != r->untorn_broken ||
+			(!r->no_ledger && j.trial.drive_lost_power != (r->counters == 'R')) ||
 			j.trial.proven != (r->outcome != PP_TRIAL_VOID) ||
 			(r->asked && (int)j.trial.asked != r->asked - 1))
 			fail_msg("%s: %s '%s', exposed %d '%s', lost_acked %d, proven %d, asked %d", r->rule,
