@@ -12,6 +12,7 @@
 #include "src/core/handle_win.h"
 #include "src/core/host_win.h"
 #include "src/core/os.h"
+#include "src/core/subprocess.h"
 
 #include <winreg.h>
 
@@ -90,14 +91,20 @@ static int take_privilege(struct pp_error *err)
 		: pp_fail_win(err, code, "this user may not switch the machine off");
 }
 
-/* A whole shutdown, never the hybrid one that keeps the kernel's session for the next start. */
+/* shutdown.exe without /hybrid: a whole shutdown, never the one that keeps the kernel's session for the
+ * next start. Where it is not there, or does not say that it goes: by the call itself. */
 int pp_agent_power(void *ctx, bool restart, struct pp_error *err)
 {
+	const char *const argv[] = { "shutdown", restart ? "/r" : "/s", "/f", "/t", "0", NULL };
+	struct pp_subprocess what = { .argv = argv, .timeout_ms = 30000 };
+	struct pp_subprocess_result result;
 	DWORD flags = SHUTDOWN_FORCE_OTHERS | SHUTDOWN_FORCE_SELF | SHUTDOWN_GRACE_OVERRIDE |
 		(restart ? SHUTDOWN_RESTART : SHUTDOWN_POWEROFF);
 	DWORD code;
 
 	(void)ctx;
+	if (pp_subprocess_run(&what, &result, NULL) == 0 && result.exit_status == 0)
+		return 0;
 	if (take_privilege(err) != 0)
 		return -1;
 	code = InitiateShutdownW(NULL, NULL, 0, flags, SHTDN_REASON_MAJOR_APPLICATION |

@@ -94,7 +94,8 @@ static const struct {
 	{ { "kernel", required_argument, NULL, 'K' }, "DIR",
 		"vmlinuz and lib/modules (default: Debian's cloud kernel, downloaded once)" },
 	{ { "accel", required_argument, NULL, 'A' }, "kvm|tcg", "(default: what works)" },
-	{ { "dut", required_argument, NULL, 'D' }, "FILE", "plugpull-dut for the guest; none: no agent" },
+	{ { "dut", required_argument, NULL, 'D' }, "FILE", "plugpull-dut for the guest (rig loop: or plugpull-dut.exe, by Wine);\n"
+		"      none: no agent" },
 	{ { "guest-tool", required_argument, NULL, 'G' }, "FILE", "plugpull-lab-guest" },
 	{ { "plugin", required_argument, NULL, 'L' }, "FILE", "plugpull-drive.so" },
 	{ { "drive-tool", required_argument, NULL, 'T' }, "FILE", "plugpull-lab-drive" },

@@ -22,6 +22,8 @@ int main(int argc, char **argv)
 		return loop_shut_down(RB_POWER_OFF) ? 2 : 0;
 	if (!strcmp(name, "reboot") && loop_inside())
 		return loop_shut_down(RB_AUTOBOOT) ? 2 : 0;
+	if (!strcmp(name, "shutdown.exe") && loop_inside()) /* Wine's, of the agent for Windows: /s or /r */
+		return loop_shut_down(argc > 1 && !strcmp(argv[1], "/r") ? RB_AUTOBOOT : RB_POWER_OFF) ? 2 : 0;
 	if (argc == 3 && !strcmp(argv[1], "loop-hold"))
 		return loop_hold(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "loop-boot"))

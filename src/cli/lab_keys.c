@@ -98,6 +98,10 @@ static int set_key(struct pp_lab_of_plan *lab, const struct pp_plan *plan, const
 		lab->config.kernel_dir = lab->kernel;
 		return 0;
 	}
+	if (strcmp(key, "agent") == 0) {
+		pp_text_copy(lab->agent, sizeof(lab->agent), value);
+		return strcmp(value, "linux") == 0 || strcmp(value, "windows") == 0 ? 0 : -1;
+	}
 	if (strcmp(key, "seed") == 0)
 		return pp_lab_number(value, &lab->config.seed);
 	return set_all(lab, plan, key, value);
@@ -106,6 +110,7 @@ static int set_key(struct pp_lab_of_plan *lab, const struct pp_plan *plan, const
 int pp_lab_of_plan(struct pp_lab_of_plan *lab, const struct pp_plan *plan, const char *file,
 	struct pp_error *err)
 {
+	bool windows;
 	uint32_t i;
 
 	memset(lab, 0, sizeof(*lab));
@@ -135,7 +140,10 @@ int pp_lab_of_plan(struct pp_lab_of_plan *lab, const struct pp_plan *plan, const
 	for (i = 0; i < plan->drives; i++)
 		if (pp_lab_drive_check(&lab->drives[i], err) != 0)
 			return pp_fail_within(err, "%s: [lab], drive '%s'", file, plan->drive[i].name);
-	if (pp_lab_find_part("plugpull-dut", lab->dut, sizeof(lab->dut), err) != 0 ||
+	windows = strcmp(lab->agent, "windows") == 0;
+	if (windows && strcmp(lab->rig, "loop") != 0)
+		return pp_fail(err, PP_ERR_USAGE, "%s: [lab] agent = windows needs rig = loop", file);
+	if (pp_lab_find_part(windows ? "plugpull-dut.exe" : "plugpull-dut", lab->dut, sizeof(lab->dut), err) != 0 ||
 		pp_lab_find_part("plugpull-lab-guest", lab->guest_tool, sizeof(lab->guest_tool), err) != 0)
 		return -1;
 	if (strcmp(lab->rig, "loop") == 0)

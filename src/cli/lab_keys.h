@@ -23,7 +23,7 @@ int pp_lab_drive_set(struct pp_lab_drive *drive, const char *key, const char *va
 struct pp_lab_of_plan {
 	struct pp_lab_config config;
 	struct pp_lab_drive drives[PP_PLAN_DRIVES_MAX];
-	char dut[4160], guest_tool[4160], plugin[4160], drive_tool[4160], rig[16], kernel[256], accel[16];
+	char dut[4160], guest_tool[4160], plugin[4160], drive_tool[4160], rig[16], agent[16], kernel[256], accel[16];
 	char work_dir[4160];
 	const char *words[3];
 };

@@ -158,7 +158,7 @@ static void wait_child(struct child *child, const struct pp_subprocess *what,
 	int64_t until_ns = pp_clock_mono_ns() + limit_ms * PP_NS_PER_MS;
 	DWORD status = 0;
 
-	while (WaitForSingleObject(child->process, SLICE_MS) != WAIT_OBJECT_0) {
+	while (WaitForSingleObject(child->process, SLICE_MS) == WAIT_TIMEOUT) {
 		drain(child->out, what->out, &result->truncated);
 		if (pp_clock_mono_ns() < until_ns)
 			continue;
@@ -168,7 +168,8 @@ static void wait_child(struct child *child, const struct pp_subprocess *what,
 		until_ns += limit_ms * PP_NS_PER_MS;
 	}
 	drain(child->out, what->out, &result->truncated);
-	GetExitCodeProcess(child->process, &status);
+	if (!GetExitCodeProcess(child->process, &status))
+		status = (DWORD)-1; /* Wine has no handle of a program that is none of Windows */
 	result->exit_status = result->timed_out ? -1 : (int)status;
 	CloseHandle(child->out);
 	CloseHandle(child->job);

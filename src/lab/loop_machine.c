@@ -22,16 +22,21 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "core/text.h"
 #include "rig_parts.h"
 
 #define CONFIG_BYTES    (1 << 17)
 #define MAX_AGENT_WORDS 256
+#define MAX_VOLUMES     16
 #define ATTACH_TRIES    100
 
 static struct {
 	char boot_id[64], folder[128];
 	char *agent[MAX_AGENT_WORDS + 1];
 	int agent_words;
+	char volumes[512];             /* where drive letters are; "": none */
+	char nodes[MAX_VOLUMES][32];   /* of the drives, in their order; "": not attached */
+	int drives;
 } boot;
 
 static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -126,7 +131,7 @@ static void forget_btrfs(const char *node)
 }
 
 /* The loop device stays attached for as long as we, or what is mounted on it, have it open. */
-static void attach(const char *serial, int block_bytes, const char *file)
+static void attach(const char *serial, int block_bytes, const char *file, char taken[32])
 {
 	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	int file_fd = open(file, O_RDWR | O_CLOEXEC);
@@ -142,6 +147,7 @@ static void attach(const char *serial, int block_bytes, const char *file)
 		snprintf(node, sizeof(node), "/dev/loop%d", number);
 		fd = number < 0 ? -1 : open(node, O_RDWR | O_CLOEXEC);
 		if (fd >= 0 && !attach_to(fd, file_fd, serial, block_bytes)) {
+			strcpy(taken, node);
 			expect_flushes(number);
 			forget_btrfs(node);
 			close(file_fd);
@@ -163,13 +169,20 @@ static void attach(const char *serial, int block_bytes, const char *file)
 static void configure(char *line)
 {
 	char a[LO_NAME_SIZE], b[512];
+	static char unused[32];
 	int n;
 
 	if (sscanf(line, "boot_id %63s", boot.boot_id) == 1 || sscanf(line, "folder %127s",
 		    boot.folder) == 1)
 		return;
 	if (sscanf(line, "drive %63s %d %511s", a, &n, b) == 3) {
-		attach(a, n, b);
+		attach(a, n, b, boot.drives < MAX_VOLUMES ? boot.nodes[boot.drives] : unused);
+		boot.drives++;
+	} else if (!strncmp(line, "env ", 4)) {
+		if (putenv(strdup(line + 4)))
+			say("cannot set '%s'", line + 4);
+	} else if (!strncmp(line, "volumes ", 8)) {
+		pp_text_copy(boot.volumes, sizeof(boot.volumes), line + 8);
 	} else if (!strncmp(line, "agent ", 6)) {
 		if (boot.agent_words < MAX_AGENT_WORDS)
 			boot.agent[boot.agent_words++] = strdup(line + 6);
@@ -221,6 +234,24 @@ static int set_boot_id(void)
 	return -1;
 }
 
+/* A drive letter stands for a file system that is mounted, or is not there: a folder of /run in its
+ * place would take what was meant for the drive. */
+static void mount_volumes(void)
+{
+	char letter[600], where[64];
+
+	for (int i = 0; i < MAX_VOLUMES; i++) {
+		snprintf(letter, sizeof(letter), "%s/%c:", boot.volumes, 'd' + i);
+		unlink(letter);
+		if (!boot.nodes[i][0])
+			continue;
+		snprintf(where, sizeof(where), LOOP_RUN "/volume-%c", 'd' + i);
+		if (mkdir(where, 0755) || mount(boot.nodes[i], where, "ext4", MS_NOATIME, NULL)
+		    || symlink(where, letter))
+			say("cannot mount drive %d as %c: %s", i, 'D' + i, strerror(errno));
+	}
+}
+
 static pid_t start_agent(void)
 {
 	char text[32];
@@ -262,6 +293,8 @@ static void run_init(const char *pid_text)
 	if (symlink(boot.folder, LOOP_SMART))
 		say("cannot link the drives' counters: %s", strerror(errno));
 	set_path();
+	if (boot.volumes[0])
+		mount_volumes();
 	if (boot.agent_words)
 		agent = start_agent();
 	snprintf(path, sizeof(path), "%s/" LOOP_READY_FILE, boot.folder);

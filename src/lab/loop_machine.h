@@ -10,6 +10,8 @@
  *   boot_id UUID
  *   folder PATH                the rig's run folder
  *   drive SERIAL BLOCK FILE    a drive, as a loop device whose reference is the serial
+ *   env NAME=VALUE             of the agent's environment
+ *   volumes FOLDER             mount each drive's file system, and link it there as d:, e:, ...
  *   agent WORD                 the next word of the agent's command line
  */
 #ifndef PP_LAB_LOOP_MACHINE_H

@@ -26,6 +26,7 @@
 #include "fuse_drive.h"
 #include "loop_machine.h"
 #include "rig_parts.h"
+#include "wine.h"
 
 #define HOLD_MS   10000
 #define SETTLE_MS 30000
@@ -33,6 +34,7 @@
 
 struct loop {
 	pid_t holder;
+	bool windows; /* the machine's program is one of Windows (wine.h) */
 	char guest_tool[4096], drive_tool[4096], mounts[64];
 };
 
@@ -132,6 +134,9 @@ static int loop_open(struct pp_rig *rig, const struct pp_rig_config *config, str
 		if (mkdir(path, 0700))
 			return pp_fail_os(err, errno, "cannot make '%s'", path);
 	}
+	loop->windows = pp_wine_wanted(config->dut);
+	if (loop->windows && pp_wine_open(rig->ns.run_dir, loop->guest_tool, err))
+		return -1;
 	return check_serials(rig, err) ? -1 : start_holder(rig, loop, err);
 }
 
@@ -158,7 +163,9 @@ static int loop_start_drive(struct pp_rig *rig, int i, uint64_t seed, const char
 
 	snprintf(net, sizeof(net), "--net=%s", rig->ns.path);
 	snprintf(folder, sizeof(folder), "%s/d%d", rig->ns.run_dir, i);
-	if (check_behaviour(&rig->slots[i].host.drive, err))
+	if (check_behaviour(&rig->slots[i].host.drive, err)
+	    || (loop->windows && pp_wine_format(rig->slots[i].host.image, rig->slots[i].host.drive.serial,
+		    rig->slots[i].host.drive.size_bytes, rig->ns.run_dir, err)))
 		return -1;
 	return pp_drive_host_start(&rig->slots[i].host, front, seed, log_path, err);
 }
@@ -195,6 +202,7 @@ static int add_boot_id(struct pp_buf *conf, struct pp_error *err)
 
 static int write_conf(struct pp_rig *rig, struct pp_error *err)
 {
+	const struct loop *loop = rig->own;
 	char path[256];
 	struct pp_buf conf;
 	int rc;
@@ -211,6 +219,8 @@ static int write_conf(struct pp_rig *rig, struct pp_error *err)
 		pp_buf_addf(&conf, "drive %s %d %s/d%d/" PP_FUSE_DRIVE_FILE "\n", host->drive.serial,
 			host->drive.block_bytes, rig->ns.run_dir, i);
 	}
+	if (!rc && loop->windows && rig->agent.bytes)
+		rc = pp_wine_conf(rig->ns.run_dir, &conf, err);
 	pp_buf_add(&conf, rig->agent.data, rig->agent.bytes);
 	pp_rig_path(rig, "boot.conf", path, sizeof(path));
 	if (!rc && conf.failed)

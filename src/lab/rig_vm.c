@@ -20,6 +20,7 @@
 #include "guest_image.h"
 #include "kvm_probe.h"
 #include "rig_parts.h"
+#include "wine.h"
 
 #define FIRST_PORT      10809
 #define IMAGE_BYTES_MAX (256 << 20)
@@ -59,6 +60,8 @@ static int vm_open(struct pp_rig *rig, const struct pp_rig_config *config, struc
 	strcpy(rig->dut, "/bin/plugpull-dut");
 	if (config->accel && strcmp(config->accel, "kvm") && strcmp(config->accel, "tcg"))
 		return pp_fail(err, PP_ERR_USAGE, "unknown accelerator '%s': kvm or tcg", config->accel);
+	if (pp_wine_wanted(config->dut))
+		return pp_fail(err, PP_ERR_USAGE, "'%s' runs in the rig loop only, by Wine", config->dut);
 	if (!realpath(config->plugin, vm->plugin))
 		return pp_fail_os(err, errno, "cannot find the drive plugin '%s'", config->plugin);
 	if (pp_guest_kernel_find(&vm->kernel, config->kernel_dir, config->talk, err)
