@@ -108,7 +108,8 @@ static void add_facts(struct pp_buf *out, const struct pp_report_input *input)
 static void add_head(struct pp_buf *out, bool apart)
 {
 	pp_buf_addf(out, "<table><thead><tr><th class=\"l\">method</th><th>ops/s</th><th>p99</th>"
-		"<th>cuts clean</th><th>lost</th><th>void</th><th>open</th><th>records acked</th>"
+		"<th>cuts clean</th><th>not exposed</th><th>lost</th><th>void</th><th>open</th>"
+		"<th>records acked</th>"
 		"<th>lost</th><th>cuts that lose, at most</th><th class=\"l\">%s</th></tr></thead>\n",
 		apart ? "result" : "verdict");
 }
@@ -132,6 +133,7 @@ static void add_arm(struct pp_buf *out, const struct report_line *line)
 	add_element(out, "td", "l", arm->key.method);
 	pp_buf_addf(out, "<td>%s</td><td>%s</td>", ops, p99);
 	add_count(out, arm->cuts_clean);
+	add_count(out, arm->cuts_unexposed);
 	add_count(out, arm->cuts_loss);
 	add_count(out, arm->cuts_void);
 	add_count(out, arm->cuts_open);
@@ -141,7 +143,7 @@ static void add_arm(struct pp_buf *out, const struct report_line *line)
 	add_element(out, "td", class_of(arm->verdict, line->apart), pp_arm_verdict_name(arm->verdict));
 	pp_buf_addf(out, "</tr>\n");
 	if (arm->reason_count) {
-		pp_buf_addf(out, "<tr><td class=\"why\" colspan=\"11\"><ul>");
+		pp_buf_addf(out, "<tr><td class=\"why\" colspan=\"12\"><ul>");
 		for (i = 0; i < arm->reason_count; i++)
 			add_element(out, "li", arm->reasons[i].blocks ? "" : "note",
 				arm->reasons[i].text);
@@ -349,6 +351,8 @@ static const char words[] =
 	"<dt>N/A</dt><dd>The method does nothing on this kind of target, or is not there.</dd>\n"
 	"<dt>clean, lost, void, open</dt><dd>Cuts after which nothing was missing; something was; that were "
 	"not proven to have cut the drive's power; that could not be settled.</dd>\n"
+	"<dt>not exposed</dt><dd>Nothing was missing, but nothing could have been: too little was written "
+	"just before, or others flushed. Counts for nothing.</dd>\n"
 	"<dt>at most</dt><dd>With 95 % confidence no larger share of such cuts loses data.</dd>\n"
 	"</dl>\n</section>\n";
 

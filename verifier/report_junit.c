@@ -102,8 +102,11 @@ static void add_reasons(struct pp_buf *out, const struct pp_verdict_arm *arm)
 	char losses[512];
 	size_t i;
 
-	pp_buf_addf(out, "%s: %u clean, %u lost, %u void, %u open\n", pp_arm_verdict_name(arm->verdict),
+	pp_buf_addf(out, "%s: %u clean, %u lost, %u void, %u open", pp_arm_verdict_name(arm->verdict),
 		arm->cuts_clean, arm->cuts_loss, arm->cuts_void, arm->cuts_open);
+	if (arm->cuts_unexposed)
+		pp_buf_addf(out, ", %u not exposed", arm->cuts_unexposed);
+	pp_buf_add(out, "\n", 1);
 	if (pp_report_losses(arm, losses, sizeof(losses))) {
 		add_xml(out, "lost: ");
 		add_xml(out, losses);

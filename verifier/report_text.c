@@ -138,8 +138,8 @@ static void add_tables(struct pp_buf *out, const struct pp_report_input *input,
 	}
 	if (count)
 		pp_buf_addf(out,
-			"\nc/l/v/o: cuts clean/loss/void/open; bound: at most this share of "
-			"cuts loses\n(95 %%); ! stands against SAFE, - is a note\n");
+			"\nc/l/v/o: cuts clean/loss/void/open, others (not exposed) in a note; bound: at\n"
+			"most this share of cuts loses (95 %%); ! stands against SAFE, - is a note\n");
 }
 
 /* ---- the last lines ----------------------------------------------------------------------- */

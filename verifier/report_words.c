@@ -156,10 +156,22 @@ const char *pp_report_sentence(const struct pp_verdict *verdict, char *text, siz
 	return text;
 }
 
+/* "`write` lost in 3 of 4". */
+static const char *control_words(char *out, size_t bytes, const char *method, uint32_t lost,
+	uint32_t cuts)
+{
+	if (cuts)
+		snprintf(out, bytes, "`%s` lost in %u of %u", method, lost, cuts);
+	else
+		snprintf(out, bytes, "`%s` not cut", method);
+	return out;
+}
+
 const char *pp_report_rests(const struct pp_verdict *verdict, char *text, size_t bytes)
 {
 	uint32_t clean = 0, loss = 0, write_lost = 0, direct_lost = 0, write_cuts = 0,
 		direct_cuts = 0;
+	char write[48], direct[48];
 	bool protection = false;
 	size_t i;
 
@@ -179,9 +191,9 @@ const char *pp_report_rests(const struct pp_verdict *verdict, char *text, size_t
 			protection |= arm->verdict == PP_ARM_SAFE && arm->rests_on_protection;
 		}
 	}
-	snprintf(text, bytes, "%u clean and %u lost trials; controls: `write` lost in %u of "
-		"%u, `direct` in %u of %u%s", clean, loss, write_lost, write_cuts, direct_lost,
-		direct_cuts, protection ? "; SAFE rests on protection, flush not tested" : "");
+	snprintf(text, bytes, "%u clean and %u lost trials; controls: %s, %s%s", clean, loss,
+		control_words(write, sizeof(write), "write", write_lost, write_cuts),
+		control_words(direct, sizeof(direct), "direct", direct_lost, direct_cuts), protection ? "; SAFE rests on protection, flush not tested" : "");
 	return text;
 }
 

@@ -467,6 +467,22 @@ static void pool(struct verdict_work *all, const struct pp_verdict_input *input,
 	}
 }
 
+/* Of a drive that was seen in any trial: one drive must not be two in the report. */
+static void name_drive(struct pp_arm_key *key, const struct pp_verdict_input *input)
+{
+	size_t i;
+
+	for (i = 0; i < input->count; i++) {
+		const struct pp_arm_key *seen = &input->trials[i].key;
+
+		if (strcmp(seen->serial, key->serial) != 0)
+			continue;
+		memcpy(key->model, seen->model, sizeof(key->model));
+		memcpy(key->firmware, seen->firmware, sizeof(key->firmware));
+		return;
+	}
+}
+
 static void add_planned(struct verdict_work *all, const struct pp_verdict_input *input)
 {
 	size_t i, j;
@@ -485,6 +501,7 @@ static void add_planned(struct verdict_work *all, const struct pp_verdict_input 
 		memcpy(key.workload, planned->workload, sizeof(key.workload));
 		memcpy(key.target, planned->target, sizeof(key.target));
 		memcpy(key.pattern, planned->pattern, sizeof(key.pattern));
+		name_drive(&key, input);
 		new_arm(all, input, &key);
 	}
 }

@@ -259,6 +259,29 @@ static void rule_any_cut(const struct verdict_work *all, struct arm_work *work)
 		pp_verdict_reason(work, true, "no proven cut");
 }
 
+/* An arm without a trial shows nothing: what its zeros would fail is no finding. */
+static void rule_begun(const struct verdict_work *all, struct arm_work *work)
+{
+	(void)all;
+	if (work->count == 0)
+		pp_verdict_reason(work, true, "not begun: no cut with it yet");
+}
+
+/* Whether any trial of this method is there: on this drive, or (serial NULL) on any. */
+static bool begun(const struct verdict_work *all, const char *method, const char *serial)
+{
+	size_t i;
+
+	for (i = 0; i < all->verdict->arm_count; i++) {
+		const struct pp_arm_key *key = &all->arms[i].arm->key;
+
+		if (all->arms[i].count && strcmp(key->method, method) == 0 &&
+			(!serial || strcmp(key->serial, serial) == 0))
+			return true;
+	}
+	return false;
+}
+
 /* ---- M7: the rig's power to see ----------------------------------------------------------- */
 
 static void rule_ram(const struct verdict_work *all, struct arm_work *work)
@@ -275,7 +298,8 @@ static void rule_ram(const struct verdict_work *all, struct arm_work *work)
 			(strcmp(other->arm->key.method, "write") == 0 && other->ram_losses))
 			return;
 	}
-	pp_verdict_reason(work, true, "no sign that the machine lost power: `write` lost nothing");
+	pp_verdict_reason(work, true, "no sign that the machine lost power: %s",
+		begun(all, "write", NULL) ? "`write` lost nothing" : "no control `write` was cut yet");
 }
 
 /* File systems that write a pre-written block where it stands (M7.2), and on what condition. */
@@ -481,9 +505,9 @@ static void rule_sight(const struct verdict_work *all, struct arm_work *work)
 
 	if (!sight.weakest) {
 		missing = controls_missing(0, 0, clean);
-		pp_verdict_reason(work, true,
-			"rig too blind: no control `direct` showed this drive's "
-			"cache (raw or pre-written, same policy); at least %u cut%s missing",
+		pp_verdict_reason(work, true, "rig too blind: %s; at least %u cut%s missing",
+			!begun(all, "direct", arm->key.serial) ? "no control `direct` was cut yet" :
+			"no control `direct` showed this drive's cache (raw or pre-written, same policy)",
 			missing, plural(missing));
 		return;
 	}
@@ -593,7 +617,7 @@ static void note_control_place(const struct verdict_work *all, struct arm_work *
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
-enum { FOR_ALL = 1, FOR_PROMISING = 2, UNLESS_UNSAFE = 4 };
+enum { FOR_ALL = 1, FOR_PROMISING = 2, UNLESS_UNSAFE = 4, ONCE_BEGUN = 8 };
 
 static const struct {
 	unsigned when;
@@ -601,20 +625,21 @@ static const struct {
 } rules[] = {
 	{ FOR_ALL, rule_loss }, /* M8.2 */
 	{ FOR_ALL, rule_known_method }, /* M8.4 */
-	{ FOR_ALL, rule_any_cut }, /* M8.6 */
+	{ FOR_ALL, rule_begun },
+	{ FOR_ALL | ONCE_BEGUN, rule_any_cut }, /* M8.6 */
 	{ FOR_ALL, rule_open }, /* M6.2 */
 	{ FOR_PROMISING, rule_void_missing }, /* M5.6 */
 	{ FOR_PROMISING | UNLESS_UNSAFE, rule_same_command }, /* M8.3 */
 	{ FOR_PROMISING | UNLESS_UNSAFE, rule_device_gone }, /* M6.1 */
 	{ FOR_PROMISING, rule_earlier }, /* M9.3 */
-	{ FOR_PROMISING | UNLESS_UNSAFE, rule_clean_cuts }, /* M8.3 */
+	{ FOR_PROMISING | UNLESS_UNSAFE | ONCE_BEGUN, rule_clean_cuts }, /* M8.3 */
 	{ FOR_PROMISING | UNLESS_UNSAFE, rule_foreign_flushes }, /* M8.4 */
-	{ FOR_PROMISING | UNLESS_UNSAFE, rule_ram }, /* M7.1 */
-	{ FOR_PROMISING | UNLESS_UNSAFE, rule_sight }, /* M7.3 */
+	{ FOR_PROMISING | UNLESS_UNSAFE | ONCE_BEGUN, rule_ram }, /* M7.1 */
+	{ FOR_PROMISING | UNLESS_UNSAFE | ONCE_BEGUN, rule_sight }, /* M7.3 */
 	{ FOR_ALL, note_not_counted }, /* M8.1 */
 	{ FOR_ALL, note_resolutions }, /* M6.5 */
 	{ FOR_ALL, note_flags }, /* M6.3 */
-	{ FOR_ALL, note_control_place }, /* M7.2 */
+	{ FOR_ALL | ONCE_BEGUN, note_control_place }, /* M7.2 */
 };
 
 static bool blocking_first(struct arm_work *work)
@@ -663,7 +688,8 @@ void pp_verdict_rule(const struct verdict_work *all, size_t at)
 		return;
 	for (i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (((rules[i].when & FOR_ALL) || promising) &&
-			!(unsafe && (rules[i].when & UNLESS_UNSAFE)))
+			!(unsafe && (rules[i].when & UNLESS_UNSAFE)) &&
+			(work->count || !(rules[i].when & ONCE_BEGUN)))
 			rules[i].apply(all, work);
 	blocked = blocking_first(work);
 	if (unsafe)

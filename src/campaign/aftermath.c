@@ -408,11 +408,27 @@ static void take_base(struct pp_campaign *c, struct pp_stand *s, struct pp_area 
 	pp_scan_free(scan);
 }
 
+/* A cut that had nothing to lose is not called clean: it counts for nothing (M8.1). */
+static void name_outcome(const struct pp_trial *t, char *out, size_t bytes)
+{
+	const char *why = t->reason;
+
+	if (t->outcome == PP_TRIAL_CLEAN && t->collateral)
+		pp_text_format(out, bytes, "kept, with collateral damage");
+	else if (t->outcome == PP_TRIAL_CLEAN && (!t->exposed || !t->records_acked))
+		pp_text_format(out, bytes, "kept, not exposed: %s", t->unexposed_reason);
+	else
+		pp_text_format(out, bytes, "%s%s%s", pp_trial_outcome_name(t->outcome),
+			why[0] ? ": " : "", why);
+}
+
 static void conclude(struct pp_campaign *c, struct pp_stand *s, const struct pp_trial *t)
 {
-	pp_say(c, "cut %u, drive %s, %s on %s: %s%s%s, %llu acked, %llu lost", t->cut, s->plan->name,
-		t->key.method, t->key.workload, pp_trial_outcome_name(t->outcome),
-		t->reason[0] ? ": " : "", t->reason, (unsigned long long)t->records_acked,
+	char outcome[400];
+
+	name_outcome(t, outcome, sizeof(outcome));
+	pp_say(c, "cut %u, drive %s, %s on %s: %s, %llu acked, %llu lost", t->cut, s->plan->name,
+		t->key.method, t->key.workload, outcome, (unsigned long long)t->records_acked,
 		(unsigned long long)t->records_lost);
 	if (t->outcome == PP_TRIAL_LOSS || t->outcome == PP_TRIAL_OPEN || t->lost_acked ||
 		t->collateral || s->run.fs_damaged || s->run.aftermath != PP_AFTER_SCANNED)

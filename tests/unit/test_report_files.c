@@ -342,6 +342,7 @@ static void test_marks(void **state)
 
 	(void)state;
 	arm(m, "fsync", PP_ARM_SAFE, true);
+	arm(m, "fdatasync", PP_ARM_INCONCLUSIVE, true)->cuts_unexposed = 7;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct pp_report_input in = { .verdict = &m->verdict, .source = &m->source };
 		char *text[5];
@@ -362,6 +363,8 @@ static void test_marks(void **state)
 			for (w = 0; w < 3; w++)
 				assert_int_equal(strstr(text[k], all[w]) != NULL, k != 1 && k != 2 &&
 					rows[i].words && strcmp(rows[i].words, all[w]) == 0);
+		assert_non_null(strstr(text[3], "<td>0</td><td>7</td><td>0</td>"));
+		assert_non_null(strstr(text[4], "0 open, 7 not exposed\n"));
 		assert_int_equal(strstr(text[0], "simulated drive S1\n") != NULL, rows[i].simulated);
 		assert_int_equal(strstr(text[1], "\"sealed\"") != NULL, !rows[i].sealed);
 		assert_non_null(strstr(text[1], rows[i].json));

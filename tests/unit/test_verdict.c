@@ -496,14 +496,14 @@ static void test_planned_arms(void **state)
 		const char *says;
 	} plans[] = {
 		{ HELD SEEN, "fdatasync", "", false, PP_ARM_SAFE, 0, NULL },
-		{ HELD SEEN, "fsync", "", false, PP_ARM_INCONCLUSIVE, 2, "0 of 29 clean cuts: 29 missing" },
-		{ HELD SEEN, "fsync", "", true, PP_ARM_INCONCLUSIVE, 0, "0 of 29" },
+		{ HELD SEEN, "fsync", "", false, PP_ARM_INCONCLUSIVE, 2, "not begun: no cut with it yet" },
+		{ HELD SEEN, "fsync", "", true, PP_ARM_INCONCLUSIVE, 0, "not begun" },
 		{ HELD SEEN, "fsync", "no such call here", true, PP_ARM_NA, 0, "no such call here" },
 		{ HELD SEEN, "fsync", "no such call here", false, PP_ARM_NA, 2, "no such call here" },
 		{ HELD SEEN, "fdatasync", "no such call", false, PP_ARM_INCONCLUSIVE, 2,
 			"called n/a (no such call), yet there are trials" },
 		{ HELD "fdatasync 1 loss; " SEEN, "fdatasync", "", true, PP_ARM_UNSAFE, 1, "1 of 30 cuts" },
-		{ "", "write", "", false, PP_ARM_INCONCLUSIVE, 2, "no proven cut" },
+		{ "", "write", "", false, PP_ARM_INCONCLUSIVE, 2, "not begun" },
 		{ HELD SEEN, "magic", "", false, PP_ARM_INCONCLUSIVE, 2, "not known" },
 		{ HELD SEEN, "fdatasync", "", true, PP_ARM_SAFE, 2, NULL },
 	};
@@ -530,6 +530,10 @@ static void test_planned_arms(void **state)
 			complain(&row, arm, "another verdict");
 		if (plans[i].says && !find_reason(arm, plans[i].says))
 			complain(&row, arm, plans[i].says);
+		/* What is not begun has found nothing, and is no other drive. */
+		if (find_reason(arm, "not begun") && (arm->reason_count > 1 + !!find_reason(arm, "not known") ||
+			(now.count && strcmp(arm->key.model, now.trials[0].key.model) != 0)))
+			complain(&row, arm, "more than that it is not begun");
 		if (pp_verdict_exit(&verdict) != plans[i].exit)
 			complain(&row, arm, "another exit status");
 		pp_verdict_release(&verdict);

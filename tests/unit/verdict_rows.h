@@ -151,9 +151,11 @@ static const struct row rows[] = {
 
 	/* M7.1: the machine lost power. */
 	{ .rule = "M7.1", .trials = HELD "direct 3 loss; write 3", .exit = 2,
-		.verdict = PP_ARM_INCONCLUSIVE, .says = "no sign that the machine lost power" },
+		.verdict = PP_ARM_INCONCLUSIVE,
+		.says = "no sign that the machine lost power: `write` lost nothing" },
 	{ .rule = "M7.1", .trials = HELD "direct 3 loss", .exit = 2,
-		.verdict = PP_ARM_INCONCLUSIVE, .says = "no sign that the machine lost power" },
+		.verdict = PP_ARM_INCONCLUSIVE,
+		.says = "no sign that the machine lost power: no control `write` was cut yet" },
 	{ .rule = "M7.1", .trials = HELD "direct 3 loss noiselost", .exit = 0,
 		.verdict = PP_ARM_SAFE, .says_not = "no sign" },
 	{ .rule = "M7.1", .trials = HELD "direct 3 loss; write 1 void missing", .exit = 2,
@@ -232,8 +234,10 @@ static const struct row rows[] = {
 	{ .rule = "M7.3", .trials = HELD "direct 3 corrupt; write 1 loss", .exit = 2,
 		.verdict = PP_ARM_INCONCLUSIVE, .says = "`direct` lost in 0 of 3 cuts" },
 	{ .rule = "M7.3", .trials = HELD "write 1 loss", .exit = 2, .verdict = PP_ARM_INCONCLUSIVE,
-		.says = "rig too blind: no control `direct` showed this drive's cache (raw or pre-written, "
-			"same policy); at least 2 cuts missing" },
+		.says = "rig too blind: no control `direct` was cut yet; at least 2 cuts missing" },
+	{ .rule = "M7.3", .trials = HELD "direct 3 loss btrfs; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind: no control `direct` showed this "
+			"drive's cache (raw or pre-written, same policy); at least 2 cuts missing" },
 	{ .rule = "M7.3", .trials = HELD "write 1 loss", .earlier = "direct 9 loss", .exit = 2,
 		.verdict = PP_ARM_INCONCLUSIVE, .says = "no control `direct`" },
 	{ .rule = "M7.3", .trials = HELD "fdatasync-direct 3 loss S2; write 1 loss", .exit = 1,
