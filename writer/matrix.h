@@ -8,7 +8,7 @@
  * pg_test_fsync does, so that rows differ in the method alone. Our set may also go along axes: other
  * workloads (fallocated, append, create), block sizes, threads that sync at the same time. Time is
  * CLOCK_MONOTONIC's; every result is checked; what the system or target refuses is a row that says
- * n/a and why.
+ * n/a and why. There is no alarm and no timer thread: whoever works looks at the clock.
  *
  * Throughput rows move a lot of data with one sync at the end, whose time counts. Data is fresh and
  * does not compress (unless asked for); reads are direct, or of a file that was proven to have left
@@ -82,7 +82,12 @@ struct pp_matrix_axes {
 	size_t workloads, blocks, thread_counts; /* 0: the default alone */
 };
 
+/* The system's part of it: files, clock, disk (matrix_parts.h). */
+struct pp_matrix_calls;
+extern const struct pp_matrix_calls pp_matrix_calls_live;
+
 struct pp_matrix_config {
+	const struct pp_matrix_calls *calls; /* NULL: this system's */
 	const char *path;          /* a file, which must not exist yet and is removed; or a raw device */
 	const struct pp_target *target; /* proven, and holding the device; NULL: proven by nobody */
 	bool raw;                  /* path is a device whose first 16 MB are overwritten */

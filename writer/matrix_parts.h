@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by matrix*_linux.c only.
+ * Shared by matrix*.c only, and by the test that puts a drive of its own in their place.
  *
- *	matrix_linux.c             what is asked for, the file, the row of tests
- *	matrix_row_linux.c         one row: its threads, the disk's counters before and after
- *	matrix_op_linux.c          one operation, and the room it needs
- *	matrix_throughput_linux.c  rows that move a lot of data
+ *	matrix_run.c           what is asked for, the row of tests
+ *	matrix_row.c           one row: its threads, the disk's counters before and after
+ *	matrix_file.c          the file and its disk
+ *	matrix_op.c            one operation, and the room it needs
+ *	matrix_throughput.c    rows that move a lot of data
+ *	matrix_sys_*.c         what these three ask of a system
  */
 #ifndef PP_WRITER_MATRIX_PARTS_H
 #define PP_WRITER_MATRIX_PARTS_H
 
 #include "matrix.h"
+#include "matrix_sys.h"
 #include "src/core/disk_counters.h"
 #include "src/core/disk_trace.h"
 #include "src/core/histogram.h"
@@ -38,6 +41,8 @@ struct matrix_test {
 
 struct matrix_bench {
 	const struct pp_matrix_config *config;
+	const struct pp_matrix_calls *calls;
+	enum pp_system system; /* whose methods, and whose rows of pg_test_fsync */
 	struct pp_matrix *matrix;
 	struct pp_disk_source disk;
 	struct pp_disk_trace trace;
@@ -56,7 +61,36 @@ struct matrix_op_error {
 	struct pp_error why; /* of a set-up that failed or cannot be had here */
 };
 
-/* ---- matrix_op_linux.c ----------------------------------------------------------------------- */
+struct matrix_op;
+
+/* What a system does for the matrix. Of a row's threads each calls for an operation of its own. */
+struct pp_matrix_calls {
+	enum pp_system system;   /* that it stands in for; PP_SYSTEM_ANY: this one */
+	/*
+	 * Makes the file of PP_MATRIX_FILE_BYTES (or claims the device), which must be new, written and
+	 * synced; sets created where there is something to remove.
+	 */
+	int (*make)(struct matrix_bench *b, struct pp_error *err);
+	int (*remove)(struct matrix_bench *b, struct pp_error *err);
+	/* Opens counters and trace, says in the matrix whose they are or why there are none; what direct
+	 * I/O is like here. */
+	void (*look)(struct matrix_bench *b);
+	enum matrix_code (*code)(int64_t os_code);
+	/* Opens what thread number `thread` works on; after failure too, end it. */
+	int (*op_begin)(struct matrix_op *op, const struct matrix_bench *b,
+		const struct matrix_test *test, uint32_t thread);
+	/* Makes room outside the clock, where op_full says so. */
+	bool (*op_full)(const struct matrix_op *op);
+	int (*op_make_room)(struct matrix_op *op);
+	int (*op_do)(struct matrix_op *op);
+	/* What a test without a sync left in RAM goes to the disk; files of its own are removed. */
+	int (*op_end)(struct matrix_op *op);
+	int (*throughput)(struct matrix_bench *b, struct pp_error *err); /* those rows */
+	int64_t (*now_ns)(void);
+	void (*sleep_ms)(int64_t ms);
+};
+
+/* ---- operations ------------------------------------------------------------------------------ */
 
 struct matrix_op {
 	const struct pp_matrix_config *config;
@@ -73,19 +107,18 @@ struct matrix_op {
 	struct matrix_op_error e;
 };
 
-/* Opens what thread number `thread` works on; after failure too, end it. */
+/* matrix_op.c: as in struct pp_matrix_calls. */
 int matrix_op_begin(struct matrix_op *op, const struct matrix_bench *b,
 	const struct matrix_test *test, uint32_t thread);
-/* Makes room outside the clock, where matrix_op_full says so. */
 bool matrix_op_full(const struct matrix_op *op);
 int matrix_op_make_room(struct matrix_op *op);
 int matrix_op_do(struct matrix_op *op);
-/* What a test without a sync left in RAM goes to the disk; files of its own are removed. */
 int matrix_op_end(struct matrix_op *op);
 
+/* Says which call failed; returns -1. */
 int matrix_op_fail(struct matrix_op_error *e, const char *call, int64_t code);
 
-/* ---- matrix_row_linux.c ---------------------------------------------------------------------- */
+/* ---- matrix_row.c ---------------------------------------------------------------------------- */
 
 bool matrix_stopped(const struct matrix_bench *b);
 /* Looks at the idle disk for a moment. */
@@ -100,13 +133,15 @@ void matrix_na(struct pp_matrix_row *row, const char *reason);
 int matrix_measure(struct matrix_bench *b, const struct matrix_test *test,
 	struct pp_matrix_row *row, struct pp_error *err);
 
-/* ---- matrix_linux.c -------------------------------------------------------------------------- */
+/* ---- matrix_run.c ---------------------------------------------------------------------------- */
 
 /* The next row, named by the test; *row is NULL when there is no more room. */
 struct pp_matrix_row *matrix_row_begin(struct matrix_bench *b, const struct matrix_test *test);
 void matrix_row_done(struct matrix_bench *b);
+/* The most that stands on the disk at once. */
+uint64_t matrix_bytes_needed(const struct pp_matrix_config *config);
 
-/* ---- matrix_throughput_linux.c --------------------------------------------------------------- */
+/* ---- matrix_throughput.c --------------------------------------------------------------------- */
 
 int matrix_throughput(struct matrix_bench *b, struct pp_error *err);
 

@@ -60,12 +60,9 @@ static uint32_t call_flush(void *handle)
 
 static uint32_t call_commit(int fd)
 {
-	unsigned long code = 0;
-
 	if (_commit(fd) == 0)
 		return 0;
-	_get_doserrno(&code);
-	return code ? (uint32_t)code : ERROR_GEN_FAILURE;
+	return _doserrno ? (uint32_t)_doserrno : ERROR_GEN_FAILURE;
 }
 
 /* ---- NtFlushBuffersFileEx -------------------------------------------------------------------- */

@@ -19,9 +19,9 @@
 #include <string.h>
 
 #include "matrix_parts.h"
-#include "src/core/clock.h"
 #include "src/core/record.h"
 #include "src/core/text.h"
+#include "src/core/thread.h"
 
 #define IDLE_MS        50
 #define FAST_PROBE_OPS 256
@@ -62,6 +62,13 @@ struct worker {
 	int rc;
 };
 
+int matrix_op_fail(struct matrix_op_error *e, const char *call, int64_t code)
+{
+	e->call = call;
+	e->code = code;
+	return -1;
+}
+
 bool matrix_stopped(const struct matrix_bench *b)
 {
 	return b->config->stop && *b->config->stop;
@@ -71,15 +78,17 @@ bool matrix_stopped(const struct matrix_bench *b)
 
 static int one_op(struct worker *w)
 {
-	if (matrix_op_full(&w->op)) {
-		int64_t before = pp_clock_mono_ns();
+	const struct pp_matrix_calls *calls = w->gang->b->calls;
 
-		if (matrix_op_make_room(&w->op) != 0)
+	if (calls->op_full(&w->op)) {
+		int64_t before = calls->now_ns();
+
+		if (calls->op_make_room(&w->op) != 0)
 			return -1;
-		w->paused_ns += pp_clock_mono_ns() - before;
+		w->paused_ns += calls->now_ns() - before;
 	}
 	w->ops++;
-	return matrix_op_do(&w->op);
+	return calls->op_do(&w->op);
 }
 
 static void settle(struct worker *w)
@@ -121,7 +130,8 @@ static bool over(const struct worker *w, int64_t worked_ns, int64_t length_ns)
 
 static int time_ops(struct worker *w)
 {
-	int64_t length = (int64_t)(w->gang->seconds * 1e9), start = pp_clock_mono_ns();
+	int64_t (*now_ns)(void) = w->gang->b->calls->now_ns;
+	int64_t length = (int64_t)(w->gang->seconds * 1e9), start = now_ns();
 	int64_t slice_ns = w->gang->settle ? SETTLE_SLICE_NS : length / SLICES + 1;
 	int64_t slice_end = slice_ns, before = start, probe = start, now, paused, worked;
 	uint64_t stride = 1, i, ops_before = 0;
@@ -132,11 +142,11 @@ static int time_ops(struct worker *w)
 			if (one_op(w) != 0)
 				return -1;
 		if (stride > 1)
-			before = pp_clock_mono_ns();
+			before = now_ns();
 		paused = w->paused_ns;
 		if (one_op(w) != 0)
 			return -1;
-		now = pp_clock_mono_ns();
+		now = now_ns();
 		pp_histogram_add(w->latency, now - before - (w->paused_ns - paused));
 		before = now;
 		if (stride == 1 && w->ops % FAST_PROBE_OPS == 0) {
@@ -268,14 +278,14 @@ bool matrix_read_disk(const struct matrix_bench *b, struct pp_disk_counters *cou
 void matrix_look_idle(struct matrix_bench *b)
 {
 	struct pp_disk_counters before, after;
-	int64_t began = pp_clock_mono_ns();
+	int64_t began = b->calls->now_ns();
 
 	if (!matrix_read_disk(b, &before))
 		return;
-	pp_clock_sleep_ms(IDLE_MS);
+	b->calls->sleep_ms(IDLE_MS);
 	if (!matrix_read_disk(b, &after))
 		return;
-	b->idle_s += (double)(pp_clock_mono_ns() - began) / 1e9;
+	b->idle_s += (double)(b->calls->now_ns() - began) / 1e9;
 	b->idle.writes += after.writes - before.writes;
 	b->idle.flushes += after.flushes - before.flushes;
 	b->idle.sectors_written += after.sectors_written - before.sectors_written;
@@ -317,18 +327,18 @@ void matrix_fill_counters(const struct matrix_bench *b, const struct pp_disk_cou
 static int trace(struct matrix_bench *b, struct matrix_op *op, struct pp_matrix_row *row)
 {
 	struct pp_disk_trace_counts counts;
-	int64_t until = pp_clock_mono_ns() + TRACED_NS;
+	int64_t until = b->calls->now_ns() + TRACED_NS;
 	uint64_t ops = 0;
 	int rc = 0;
 
 	if (!b->trace.folder[0] || pp_disk_trace_start(&b->trace, NULL) != 0)
 		return 0;
 	do {
-		if (matrix_op_full(op))
+		if (b->calls->op_full(op))
 			break;
-		rc = matrix_op_do(op);
+		rc = b->calls->op_do(op);
 		ops++;
-	} while (rc == 0 && ops < TRACED_OPS && pp_clock_mono_ns() < until);
+	} while (rc == 0 && ops < TRACED_OPS && b->calls->now_ns() < until);
 	if (pp_disk_trace_stop(&b->trace, &counts, NULL) != 0 || rc != 0 || ops == 0)
 		return rc;
 	row->fua_per_op = (double)counts.fua_writes / (double)ops;
@@ -345,9 +355,10 @@ void matrix_na(struct pp_matrix_row *row, const char *reason)
 	pp_text_copy(row->reason, sizeof(row->reason), reason);
 }
 
-static bool is(const struct matrix_op_error *e, const char *call, int64_t code)
+static bool is(const struct matrix_bench *b, const struct matrix_op_error *e, const char *call,
+	enum matrix_code code)
 {
-	return e->code == code && strcmp(e->call, call) == 0;
+	return b->calls->code(e->code) == code && strcmp(e->call, call) == 0;
 }
 
 /* What cannot be had here is a property of the target, all else an error. */
@@ -360,16 +371,17 @@ static int refused(struct matrix_bench *b, const struct matrix_op *op, struct pp
 
 	if (e->why.class == PP_ERR_UNSUPPORTED) {
 		matrix_na(row, e->why.text);
-	} else if (op->method->direct && is(e, "open", EINVAL)) {
+	} else if (op->method->direct && is(b, e, "open", MATRIX_CODE_INVALID)) {
 		b->matrix->direct_works = false;
 		matrix_na(row, "direct I/O is refused here");
-	} else if (op->method->rw_flags & PP_RWF_ATOMIC && is(e, "write", EINVAL)) {
+	} else if (op->method->rw_flags & PP_RWF_ATOMIC && is(b, e, "write", MATRIX_CODE_INVALID)) {
 		matrix_na(row, "a write of this size is refused: not within the atomic unit");
-	} else if (op->method->direct && is(e, "write", EINVAL)) {
+	} else if (op->method->direct && is(b, e, "write", MATRIX_CODE_INVALID)) {
 		snprintf(reason, sizeof(reason), "direct I/O of %u bytes is refused: below the logical "
 			"block", op->test->write_bytes);
 		matrix_na(row, reason);
-	} else if (is(e, "write", EOPNOTSUPP) || is(e, "fallocate", EOPNOTSUPP)) {
+	} else if (is(b, e, "write", MATRIX_CODE_UNSUPPORTED) ||
+		is(b, e, "fallocate", MATRIX_CODE_UNSUPPORTED)) {
 		snprintf(reason, sizeof(reason), "this file system has no such %s", e->call);
 		matrix_na(row, reason);
 	} else if (e->why.class != PP_ERR_NONE) {
@@ -415,7 +427,7 @@ static void release(struct worker *workers, uint32_t threads)
 
 	for (i = 0; workers && i < threads; i++) {
 		free(workers[i].latency);
-		free(workers[i].op.buf);
+		pp_aligned_free(workers[i].op.buf);
 	}
 	free(workers);
 }
@@ -429,7 +441,7 @@ static struct worker *prepare(const struct matrix_bench *b, struct gang *g)
 		workers[i].gang = g;
 		workers[i].op.fd = workers[i].op.io.staging_fd = -1;
 		workers[i].latency = malloc(sizeof(*workers[i].latency));
-		workers[i].op.buf = aligned_alloc(MATRIX_ALIGN_BYTES, PP_RECORD_BYTES_MAX);
+		workers[i].op.buf = pp_aligned_alloc(MATRIX_ALIGN_BYTES, PP_RECORD_BYTES_MAX);
 		if (!workers[i].latency || !workers[i].op.buf) {
 			release(workers, g->threads);
 			return NULL;
@@ -447,7 +459,7 @@ static const char *not_here(const struct matrix_bench *b, const struct matrix_te
 
 	if (t->shape == NOT_HERE)
 		return "this system has no such call";
-	if (!pp_method_on(pp_method_find(t->method), pp_system_here))
+	if (!pp_method_on(pp_method_find(t->method), b->system))
 		return pp_method_elsewhere(pp_method_find(t->method));
 	pp_workload_promise(t->workload, pp_method_find(t->method),
 		b->config->raw ? PP_TARGET_RAW : PP_TARGET_FILE, &why);
@@ -471,12 +483,12 @@ int matrix_measure(struct matrix_bench *b, const struct matrix_test *t, struct p
 	if (!workers)
 		return pp_fail(err, PP_ERR_SYSTEM, "out of memory");
 	for (i = 0; i < g.threads && !bad; i++)
-		if (matrix_op_begin(&workers[i].op, b, t, i) != 0)
+		if (b->calls->op_begin(&workers[i].op, b, t, i) != 0)
 			bad = &workers[i];
 	if (!bad)
 		bad = measure_gang(b, &g, workers, row);
 	for (i = 0; i < g.threads; i++)
-		if (matrix_op_end(&workers[i].op) != 0 && !bad)
+		if (b->calls->op_end(&workers[i].op) != 0 && !bad)
 			bad = &workers[i];
 	if (bad)
 		rc = refused(b, &bad->op, row, err);

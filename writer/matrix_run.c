@@ -1,46 +1,74 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tests, and the file that they overwrite.
+ * The tests, and the order in which they run.
  */
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <libgen.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "matrix_parts.h"
 #include "src/core/record.h"
 #include "src/core/text.h"
+#include "src/core/thread.h"
 
 #define SPARE_BYTES (1U << 20)
 
+#define ONE(label, method)   { "one", label, method, SYNC_LOOP, 1, 8192, 1, PP_OVERWRITE }
+#define TWO(label, method)   { "two", label, method, SYNC_LOOP, 2, 8192, 1, PP_OVERWRITE }
+#define NONE(section, label, writes, bytes) \
+	{ section, label, "", NOT_HERE, writes, bytes, 1, PP_OVERWRITE }
+#define SIZE(label, method, writes, bytes) \
+	{ "sizes", label, method, SYNC_LOOP, writes, bytes, 1, PP_OVERWRITE }
+#define LAST \
+	{ "reopen", "write, fsync, close", "fsync", WRITE_SYNC_CLOSE, 1, 8192, 1, PP_OVERWRITE }, \
+	{ "reopen", "write, close, fsync", "fsync", WRITE_CLOSE_SYNC, 1, 8192, 1, PP_OVERWRITE }, \
+	{ "none", "write", "write", SYNC_LOOP, 1, 8192, 1, PP_OVERWRITE }
+
 /* pg_test_fsync's order and labels; its open_datasync and open_sync are direct. */
 static const struct matrix_test pg_tests[] = {
-	{ "one", "open_datasync", "open_datasync (direct)", SYNC_LOOP, 1, 8192, 1, PP_OVERWRITE },
-	{ "one", "fdatasync", "fdatasync", SYNC_LOOP, 1, 8192, 1, PP_OVERWRITE },
-	{ "one", "fsync", "fsync", SYNC_LOOP, 1, 8192, 1, PP_OVERWRITE },
-	{ "one", "fsync_writethrough", "", NOT_HERE, 1, 8192, 1, PP_OVERWRITE },
-	{ "one", "open_sync", "open_sync (direct)", SYNC_LOOP, 1, 8192, 1, PP_OVERWRITE },
-	{ "two", "open_datasync", "open_datasync (direct)", SYNC_LOOP, 2, 8192, 1, PP_OVERWRITE },
-	{ "two", "fdatasync", "fdatasync", SYNC_LOOP, 2, 8192, 1, PP_OVERWRITE },
-	{ "two", "fsync", "fsync", SYNC_LOOP, 2, 8192, 1, PP_OVERWRITE },
-	{ "two", "fsync_writethrough", "", NOT_HERE, 2, 8192, 1, PP_OVERWRITE },
-	{ "two", "open_sync", "open_sync (direct)", SYNC_LOOP, 2, 8192, 1, PP_OVERWRITE },
-	{ "sizes", " 1 * 16kB open_sync write", "open_sync (direct)", SYNC_LOOP, 1, 16384, 1, PP_OVERWRITE },
-	{ "sizes", " 2 *  8kB open_sync writes", "open_sync (direct)", SYNC_LOOP, 2, 8192, 1, PP_OVERWRITE },
-	{ "sizes", " 4 *  4kB open_sync writes", "open_sync (direct)", SYNC_LOOP, 4, 4096, 1, PP_OVERWRITE },
-	{ "sizes", " 8 *  2kB open_sync writes", "open_sync (direct)", SYNC_LOOP, 8, 2048, 1, PP_OVERWRITE },
-	{ "sizes", "16 *  1kB open_sync writes", "open_sync (direct)", SYNC_LOOP, 16, 1024, 1, PP_OVERWRITE },
-	{ "reopen", "write, fsync, close", "fsync", WRITE_SYNC_CLOSE, 1, 8192, 1, PP_OVERWRITE },
-	{ "reopen", "write, close, fsync", "fsync", WRITE_CLOSE_SYNC, 1, 8192, 1, PP_OVERWRITE },
-	{ "none", "write", "write", SYNC_LOOP, 1, 8192, 1, PP_OVERWRITE },
+	ONE("open_datasync", "open_datasync (direct)"),
+	ONE("fdatasync", "fdatasync"),
+	ONE("fsync", "fsync"),
+	NONE("one", "fsync_writethrough", 1, 8192),
+	ONE("open_sync", "open_sync (direct)"),
+	TWO("open_datasync", "open_datasync (direct)"),
+	TWO("fdatasync", "fdatasync"),
+	TWO("fsync", "fsync"),
+	NONE("two", "fsync_writethrough", 2, 8192),
+	TWO("open_sync", "open_sync (direct)"),
+	SIZE(" 1 * 16kB open_sync write", "open_sync (direct)", 1, 16384),
+	SIZE(" 2 *  8kB open_sync writes", "open_sync (direct)", 2, 8192),
+	SIZE(" 4 *  4kB open_sync writes", "open_sync (direct)", 4, 4096),
+	SIZE(" 8 *  2kB open_sync writes", "open_sync (direct)", 8, 2048),
+	SIZE("16 *  1kB open_sync writes", "open_sync (direct)", 16, 1024),
+	LAST,
 };
+
+/*
+ * On Windows O_SYNC is nothing, and open_datasync is told apart: the server's own is buffered, that
+ * of pg_test_fsync direct, and published results name both.
+ */
+static const struct matrix_test pg_tests_windows[] = {
+	ONE("open_datasync (direct)", "open_datasync (direct)"),
+	ONE("open_datasync (buffered)", "open_datasync"),
+	ONE("fdatasync", "fdatasync"),
+	ONE("fsync", "fsync"),
+	ONE("fsync_writethrough", "fsync_writethrough"),
+	NONE("one", "open_sync", 1, 8192),
+	TWO("open_datasync (direct)", "open_datasync (direct)"),
+	TWO("open_datasync (buffered)", "open_datasync"),
+	TWO("fdatasync", "fdatasync"),
+	TWO("fsync", "fsync"),
+	TWO("fsync_writethrough", "fsync_writethrough"),
+	NONE("two", "open_sync", 2, 8192),
+	NONE("sizes", " 1 * 16kB open_sync write", 1, 16384),
+	NONE("sizes", " 2 *  8kB open_sync writes", 2, 8192),
+	NONE("sizes", " 4 *  4kB open_sync writes", 4, 4096),
+	NONE("sizes", " 8 *  2kB open_sync writes", 8, 2048),
+	NONE("sizes", "16 *  1kB open_sync writes", 16, 1024),
+	LAST,
+};
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 struct pp_matrix_row *matrix_row_begin(struct matrix_bench *b, const struct matrix_test *t)
 {
@@ -87,14 +115,16 @@ static int run_test(struct matrix_bench *b, const struct matrix_test *t, struct 
 	return 0;
 }
 
-static bool selected(const struct pp_matrix_config *config, const char *name)
+/* By name, of whatever system: a row says n/a then; else those that this system has. */
+static bool selected(const struct matrix_bench *b, const struct pp_method *method)
 {
+	const struct pp_matrix_config *config = b->config;
 	size_t i;
 
 	for (i = 0; i < config->only_count; i++)
-		if (strcmp(config->only[i], name) == 0)
+		if (strcmp(config->only[i], method->name) == 0)
 			return true;
-	return config->only == NULL && pp_method_on(pp_method_find(name), pp_system_here);
+	return config->only == NULL && pp_method_on(method, b->system);
 }
 
 static int run_methods(struct matrix_bench *b, enum pp_workload workload, uint32_t block,
@@ -106,7 +136,7 @@ static int run_methods(struct matrix_bench *b, enum pp_workload workload, uint32
 		struct matrix_test t = { "methods", pp_methods[i].name, pp_methods[i].name, SYNC_LOOP,
 			1, block, threads, workload };
 
-		if (selected(b->config, t.method) && run_test(b, &t, err) != 0)
+		if (selected(b, &pp_methods[i]) && run_test(b, &t, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -141,23 +171,30 @@ static int run_axes(struct matrix_bench *b, struct pp_error *err)
 	return 0;
 }
 
+static int run_pg(struct matrix_bench *b, struct pp_error *err)
+{
+	bool windows = b->system == PP_SYSTEM_WINDOWS;
+	const struct matrix_test *tests = windows ? pg_tests_windows : pg_tests;
+	size_t i, count = windows ? COUNT(pg_tests_windows) : COUNT(pg_tests);
+
+	for (i = 0; i < count && !matrix_stopped(b); i++)
+		if (run_test(b, &tests[i], err) != 0)
+			return -1;
+	return 0;
+}
+
 static int run_tests(struct matrix_bench *b, struct pp_error *err)
 {
 	const struct pp_matrix_config *config = b->config;
-	size_t i;
 
-	if (config->pg) {
-		for (i = 0; i < sizeof(pg_tests) / sizeof(pg_tests[0]) && !matrix_stopped(b); i++)
-			if (run_test(b, &pg_tests[i], err) != 0)
-				return -1;
-		return 0;
-	}
+	if (config->pg)
+		return run_pg(b, err);
 	if (!config->no_methods && run_axes(b, err) != 0)
 		return -1;
-	return config->throughput && !matrix_stopped(b) ? matrix_throughput(b, err) : 0;
+	return config->throughput && !matrix_stopped(b) ? b->calls->throughput(b, err) : 0;
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
+/* ---- what is asked for ----------------------------------------------------------------------- */
 
 static int check_axes(const struct pp_matrix_axes *axes, struct pp_error *err)
 {
@@ -208,7 +245,7 @@ static int check_config(const struct pp_matrix_config *config, struct pp_error *
 }
 
 /* The most that stands on the disk at once. */
-static uint64_t bytes_needed(const struct pp_matrix_config *config)
+uint64_t matrix_bytes_needed(const struct pp_matrix_config *config)
 {
 	struct pp_matrix_axes axes = axes_of(config);
 	uint64_t most = 0, throughput = config->throughput_bytes ? config->throughput_bytes
@@ -232,24 +269,6 @@ static uint64_t bytes_needed(const struct pp_matrix_config *config)
 	return most + PP_MATRIX_FILE_BYTES + SPARE_BYTES;
 }
 
-static int check_space(const struct pp_matrix_config *config, struct pp_error *err)
-{
-	uint64_t needed = bytes_needed(config);
-	char copy[4096];
-	const char *folder;
-	struct statvfs fs;
-
-	if (snprintf(copy, sizeof(copy), "%s", config->path) >= (int)sizeof(copy))
-		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", config->path);
-	folder = dirname(copy);
-	if (statvfs(folder, &fs) != 0)
-		return pp_fail_os(err, errno, "cannot find the free space of '%s'", folder);
-	if ((uint64_t)fs.f_bavail * fs.f_frsize < needed)
-		return pp_fail(err, PP_ERR_USAGE, "'%s' has %" PRIu64 " kB free, but the test needs %"
-			PRIu64 " kB", folder, (uint64_t)fs.f_bavail * fs.f_frsize >> 10, needed >> 10);
-	return 0;
-}
-
 /* A test writes this, but for its first bytes, again and again. */
 static void fill_buffer(struct matrix_bench *b)
 {
@@ -258,115 +277,32 @@ static void fill_buffer(struct matrix_bench *b)
 	pp_record_fill(b->buf, &record);
 }
 
-/*
- * 16 MB that no drive can compress, written and synced; in the small writes of pg_test_fsync, since
- * the page cache keeps a large write in large folios, and a rewrite of one is slower (ext4, 6.18).
- */
-static int fill_file(struct matrix_bench *b, int fd, struct pp_error *err)
-{
-	struct pp_record record = { .cells = PP_MATRIX_BLOCK_BYTES / PP_CELL_BYTES };
-	uint64_t done;
-
-	if (pp_run_id_draw(&record.run, err) != 0)
-		return -1;
-	for (done = 0; done < PP_MATRIX_FILE_BYTES; done += PP_MATRIX_BLOCK_BYTES) {
-		ssize_t n;
-
-		record.offset = b->at + done;
-		pp_record_fill(b->buf, &record);
-		n = pwrite(fd, b->buf, PP_MATRIX_BLOCK_BYTES, (off_t)record.offset);
-		if (n < 0)
-			return pp_fail_os(err, errno, "cannot write '%s'", b->config->path);
-		if (n != (ssize_t)PP_MATRIX_BLOCK_BYTES)
-			return pp_fail(err, PP_ERR_SYSTEM, "short write to '%s'", b->config->path);
-	}
-	if (fsync(fd) != 0)
-		return pp_fail_os(err, errno, "cannot sync '%s'", b->config->path);
-	return 0;
-}
-
-/*
- * O_EXCL: never somebody's file (regular), never somebody's device (open(2), block devices); a
- * proven target holds its device already.
- */
-static int make_file(struct matrix_bench *b, struct pp_error *err)
-{
-	const char *path = b->config->path;
-	bool raw = b->config->raw;
-	int flags = O_RDWR | O_CLOEXEC | (raw && b->config->target ? 0 : O_EXCL) | (raw ? 0 : O_CREAT);
-	int fd, rc;
-
-	if (!raw && check_space(b->config, err) != 0)
-		return -1;
-	fd = open(path, flags, 0600);
-	if (fd < 0 && errno == EEXIST)
-		return pp_fail(err, PP_ERR_REFUSED, "'%s' exists: the test would overwrite and remove it; "
-			"give another name", path);
-	if (fd < 0)
-		return pp_fail_os(err, errno, "cannot %s '%s'", raw ? "open" : "create", path);
-	b->created = !raw;
-	rc = b->config->target ? pp_target_prove_fd(b->config->target, fd, err) : 0;
-	if (rc == 0)
-		rc = fill_file(b, fd, err);
-	if (close(fd) != 0 && rc == 0)
-		rc = pp_fail_os(err, errno, "cannot close '%s'", path);
-	return rc;
-}
-
-static void look_at_disk(struct matrix_bench *b)
-{
-	struct pp_matrix *matrix = b->matrix;
-	struct pp_error why = { 0 };
-
-	if (pp_disk_source_open(b->config->path, &b->disk, &why) != 0) {
-		pp_text_copy(matrix->no_disk_reason, sizeof(matrix->no_disk_reason), why.text);
-		pp_text_copy(matrix->no_trace_reason, sizeof(matrix->no_trace_reason), why.text);
-		return;
-	}
-	pp_text_copy(matrix->disk, sizeof(matrix->disk), b->disk.name);
-	if (b->config->pg || b->config->no_trace)
-		pp_text_copy(matrix->no_trace_reason, sizeof(matrix->no_trace_reason), "not asked for");
-	else if (pp_disk_trace_open(&b->trace, b->disk.name, &why) != 0)
-		pp_text_copy(matrix->no_trace_reason, sizeof(matrix->no_trace_reason), why.text);
-}
-
-static void look_at_direct(struct matrix_bench *b)
-{
-#ifdef STATX_DIOALIGN
-	struct statx stx;
-
-	if (statx(AT_FDCWD, b->config->path, 0, STATX_DIOALIGN, &stx) == 0 &&
-		stx.stx_mask & STATX_DIOALIGN)
-		b->matrix->logical_block_bytes = stx.stx_dio_offset_align;
-#endif
-	b->matrix->direct_works = true;
-}
-
 int pp_matrix_run(const struct pp_matrix_config *config, struct pp_matrix *matrix,
 	struct pp_error *err)
 {
-	struct matrix_bench b = { .config = config, .matrix = matrix, .disk = { .fd = -1 } };
+	struct matrix_bench b = { .config = config, .matrix = matrix, .disk = { .fd = -1 },
+		.calls = config->calls ? config->calls : &pp_matrix_calls_live };
 	int rc = -1;
 
+	b.system = b.calls->system == PP_SYSTEM_ANY ? pp_system_here : b.calls->system;
 	memset(matrix, 0, sizeof(*matrix));
 	if (check_config(config, err) != 0)
 		return -1;
 	b.at = config->raw ? config->raw_offset : 0;
-	b.buf = aligned_alloc(MATRIX_ALIGN_BYTES, PP_RECORD_BYTES_MAX);
+	b.buf = pp_aligned_alloc(MATRIX_ALIGN_BYTES, PP_RECORD_BYTES_MAX);
 	if (!b.buf)
 		return pp_fail(err, PP_ERR_SYSTEM, "out of memory");
 	fill_buffer(&b);
-	if (make_file(&b, err) != 0)
+	if (b.calls->make(&b, err) != 0)
 		goto out;
-	look_at_disk(&b);
-	look_at_direct(&b);
+	b.calls->look(&b);
 	rc = run_tests(&b, err);
 	matrix->stopped = matrix_stopped(&b);
 out:
-	if (b.created && unlink(config->path) != 0 && rc == 0)
-		rc = pp_fail_os(err, errno, "cannot remove '%s'", config->path);
+	if (b.created && b.calls->remove(&b, rc == 0 ? err : NULL) != 0)
+		rc = -1;
 	pp_disk_trace_close(&b.trace);
 	pp_disk_source_close(&b.disk);
-	free(b.buf);
+	pp_aligned_free(b.buf);
 	return rc;
 }

@@ -4,18 +4,15 @@
  * saved by noticing what is equal; they are made while the drive works on others, by a stamp into
  * prepared noise, since a pause to make them would give the drive time to empty its cache. The last
  * sync is part of the time, and writes into RAM are synced at each end of the file. What is read must come from the disk: direct, or after the file was
- * proven to have left the page cache (mincore(2)), each block once.
+ * known to have left RAM, each block once.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "matrix_parts.h"
 #include "src/core/clock.h"
+#include "src/core/thread.h"
 
 #define SEQUENTIAL_BYTES (1U << 20)
 #define RANDOM_BYTES     4096U
@@ -23,8 +20,6 @@
 #define STAMP_BYTES      4096U
 /* A prime above 2^31 (Knuth): shares no factor with fewer blocks, so each is met once a round. */
 #define STEP_PRIME       2654435761U
-/* Of the file in RAM after it was dropped; more than that and a read would say nothing. */
-#define RESIDENT_SHARE   0.01
 
 struct flow {
 	struct matrix_bench *b;
@@ -95,45 +90,27 @@ static uint64_t place(const struct flow_test *t, uint64_t op, uint64_t blocks)
 static int write_all(struct flow *f, struct pp_error *err)
 {
 	bool raw = f->b->config->raw;
-	int fd = open(f->path, O_RDWR | O_CLOEXEC | (raw ? 0 : O_CREAT | O_EXCL), 0600), rc = 0;
+	int fd, rc = 0;
+	int64_t code = matrix_sys_open(f->path, O_RDWR | (raw ? 0 : O_CREAT | O_EXCL), &fd);
 	uint64_t at;
 
-	if (fd < 0)
-		return pp_fail_os(err, errno, "cannot %s '%s'", raw ? "open" : "create", f->path);
+	if (code)
+		return pp_fail_os(err, code, "cannot %s '%s'", raw ? "open" : "create", f->path);
 	f->created = !raw;
 	for (at = 0; rc == 0 && at < f->bytes && !matrix_stopped(f->b); at += SEQUENTIAL_BYTES) {
-		ssize_t n = pwrite(fd, fresh(f, at / SEQUENTIAL_BYTES, SEQUENTIAL_BYTES),
-			SEQUENTIAL_BYTES, (off_t)(f->b->at + at));
+		uint32_t n;
 
-		if (n != (ssize_t)SEQUENTIAL_BYTES)
-			rc = n < 0 ? pp_fail_os(err, errno, "cannot write '%s'", f->path)
+		code = matrix_sys_write(fd, fresh(f, at / SEQUENTIAL_BYTES, SEQUENTIAL_BYTES),
+			SEQUENTIAL_BYTES, f->b->at + at, &n);
+		if (n != SEQUENTIAL_BYTES)
+			rc = code ? pp_fail_os(err, code, "cannot write '%s'", f->path)
 				: pp_fail(err, PP_ERR_SYSTEM, "short write to '%s'", f->path);
 	}
-	if (rc == 0 && fsync(fd) != 0)
-		rc = pp_fail_os(err, errno, "cannot sync '%s'", f->path);
-	if (close(fd) != 0 && rc == 0)
-		rc = pp_fail_os(err, errno, "cannot close '%s'", f->path);
-	return rc;
-}
-
-/* True once next to nothing of the file is in RAM. */
-static bool dropped(const struct flow *f, int fd)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = f->bytes / page, i, resident = 0;
-	unsigned char *in_ram = malloc(pages);
-	void *map = MAP_FAILED;
-
-	if (in_ram && fsync(fd) == 0 &&
-		posix_fadvise(fd, (off_t)f->b->at, (off_t)f->bytes, POSIX_FADV_DONTNEED) == 0)
-		map = mmap(NULL, f->bytes, PROT_READ, MAP_SHARED, fd, (off_t)f->b->at);
-	resident = pages;
-	if (map != MAP_FAILED && mincore(map, f->bytes, in_ram) == 0)
-		for (resident = i = 0; i < pages; i++)
-			resident += in_ram[i] & 1;
-	if (map != MAP_FAILED)
-		munmap(map, f->bytes);
-	free(in_ram);
-	return (double)resident <= RESIDENT_SHARE * (double)pages;
+	code = rc == 0 ? matrix_sys_sync(fd) : 0;
+	if (code)
+		rc = pp_fail_os(err, code, "cannot sync '%s'", f->path);
+	code = matrix_sys_close(fd);
+	return code && rc == 0 ? pp_fail_os(err, code, "cannot close '%s'", f->path) : rc;
 }
 
 /* ---- a row ----------------------------------------------------------------------------------- */
@@ -150,23 +127,25 @@ static int flow(struct flow *f, const struct flow_test *t, int fd, struct pp_mat
 
 	pp_histogram_init(f->latency);
 	do {
-		off_t at = (off_t)(f->b->at + place(t, op, blocks) * bytes);
-		ssize_t n;
+		uint64_t at = f->b->at + place(t, op, blocks) * bytes;
+		uint32_t n;
 
 		before = now;
-		n = t->reads ? pread(fd, into, bytes, at) : pwrite(fd, fresh(f, op, bytes), bytes, at);
-		code = n < 0 ? errno : 0;
-		if (n != (ssize_t)bytes)
+		code = t->reads ? matrix_sys_read(fd, into, bytes, at, &n)
+			: matrix_sys_write(fd, fresh(f, op, bytes), bytes, at, &n);
+		if (n != bytes)
 			return matrix_op_fail(e, t->reads ? "read" : "write", code);
 		now = pp_clock_mono_ns();
 		pp_histogram_add(f->latency, now - before);
 		op++;
 		/* What is overwritten in RAM before it was synced never reaches the disk. */
-		if (syncs_rounds && op % blocks == 0 && fsync(fd) != 0)
-			return matrix_op_fail(e, "fsync", errno);
+		code = syncs_rounds && op % blocks == 0 ? matrix_sys_sync(fd) : 0;
+		if (code)
+			return matrix_op_fail(e, "fsync", code);
 	} while (now < end && !matrix_stopped(f->b) && !(once && op == blocks));
-	if (!t->reads && fsync(fd) != 0)
-		return matrix_op_fail(e, "fsync", errno);
+	code = t->reads ? 0 : matrix_sys_sync(fd);
+	if (code)
+		return matrix_op_fail(e, "fsync", code);
 	row->ops = op;
 	row->elapsed_ns = pp_clock_mono_ns() - start;
 	return 0;
@@ -176,18 +155,20 @@ static int measure(struct flow *f, const struct flow_test *t, struct pp_matrix_r
 	struct matrix_op_error *e)
 {
 	struct pp_disk_counters before, after;
-	int fd = open(f->path, O_RDWR | O_CLOEXEC | (t->direct ? O_DIRECT : 0)), rc;
+	int64_t code;
 	bool counted;
+	int fd, rc;
 
-	if (fd < 0)
-		return matrix_op_fail(e, "open", errno);
-	if (t->reads && !t->direct && !dropped(f, fd)) {
-		close(fd);
-		matrix_na(row, "the file stays in RAM: a read would not reach the disk");
+	code = matrix_sys_open(f->path, O_RDWR | (t->direct ? O_DIRECT : 0), &fd);
+	if (code)
+		return matrix_op_fail(e, "open", code);
+	if (t->reads && !t->direct && !matrix_sys_drop(fd, f->b->at, f->bytes)) {
+		matrix_sys_close(fd);
+		matrix_na(row, "the file stays in RAM, or may: a read would not reach the disk");
 		return 0;
 	}
 	if (t->random)
-		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+		matrix_sys_random(fd);
 	matrix_look_idle(f->b);
 	counted = matrix_read_disk(f->b, &before);
 	rc = flow(f, t, fd, row, e);
@@ -195,15 +176,14 @@ static int measure(struct flow *f, const struct flow_test *t, struct pp_matrix_r
 		matrix_fill_counters(f->b, &before, &after, t->reads, row);
 	if (rc == 0)
 		matrix_fill_speed(f->latency, row);
-	if (close(fd) != 0 && rc == 0)
-		return matrix_op_fail(e, "close", errno);
-	return rc;
+	code = matrix_sys_close(fd);
+	return code && rc == 0 ? matrix_op_fail(e, "close", code) : rc;
 }
 
 static int refused(const struct flow *f, const struct flow_test *t, const struct matrix_op_error *e,
 	struct pp_matrix_row *row, struct pp_error *err)
 {
-	if (t->direct && e->code == EINVAL) {
+	if (t->direct && matrix_sys_code(e->code) == MATRIX_CODE_INVALID) {
 		matrix_na(row, "direct I/O is refused here");
 		return 0;
 	}
@@ -237,6 +217,7 @@ int matrix_throughput(struct matrix_bench *b, struct pp_error *err)
 {
 	struct flow f = { .b = b, .bytes = b->config->throughput_bytes ? b->config->throughput_bytes
 		: PP_MATRIX_THROUGHPUT_BYTES, .seed = (uint64_t)pp_clock_mono_ns() };
+	int64_t code;
 	int rc = -1;
 
 	f.bytes -= f.bytes % SEQUENTIAL_BYTES;
@@ -245,7 +226,7 @@ int matrix_throughput(struct matrix_bench *b, struct pp_error *err)
 	if (snprintf(f.path, sizeof(f.path), b->config->raw ? "%s" : "%s.data", b->config->path) >=
 		(int)sizeof(f.path))
 		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", b->config->path);
-	f.pool = aligned_alloc(MATRIX_ALIGN_BYTES, POOL_BYTES);
+	f.pool = pp_aligned_alloc(MATRIX_ALIGN_BYTES, POOL_BYTES);
 	f.latency = malloc(sizeof(*f.latency));
 	if (!f.pool || !f.latency) {
 		pp_fail(err, PP_ERR_SYSTEM, "out of memory");
@@ -255,10 +236,11 @@ int matrix_throughput(struct matrix_bench *b, struct pp_error *err)
 	rc = write_all(&f, err);
 	if (rc == 0)
 		rc = run_flows(&f, err);
-	if (f.created && unlink(f.path) != 0 && rc == 0)
-		rc = pp_fail_os(err, errno, "cannot remove '%s'", f.path);
+	code = f.created ? matrix_sys_remove(f.path) : 0;
+	if (code && rc == 0)
+		rc = pp_fail_os(err, code, "cannot remove '%s'", f.path);
 out:
 	free(f.latency);
-	free(f.pool);
+	pp_aligned_free(f.pool);
 	return rc;
 }

@@ -4,21 +4,11 @@
  * notices equal data must not win by it.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "matrix_parts.h"
-
-int matrix_op_fail(struct matrix_op_error *e, const char *call, int64_t code)
-{
-	e->call = call;
-	e->code = code;
-	return -1;
-}
 
 static int do_writes(struct matrix_op *op, struct pp_method_io *io, uint64_t at)
 {
@@ -48,40 +38,39 @@ static int do_sync(struct matrix_op *op, struct pp_method_io *io)
 
 static int do_close(struct matrix_op *op, int fd, int rc)
 {
-	if (close(fd) != 0 && rc == 0)
-		return matrix_op_fail(&op->e, "close", errno);
-	return rc;
+	int64_t code = matrix_sys_close(fd);
+
+	return code && rc == 0 ? matrix_op_fail(&op->e, "close", code) : rc;
 }
 
 /* ---- pg_test_fsync's question: does fsync reach what another descriptor wrote? ----------------- */
 
-static int reopen(struct matrix_op *op)
+static int reopen(struct matrix_op *op, struct pp_method_io *io)
 {
-	int fd = open(op->config->path, O_RDWR | O_CLOEXEC);
+	int fd;
+	int64_t code = matrix_sys_open(op->config->path, O_RDWR, &fd);
 
-	return fd >= 0 ? fd : matrix_op_fail(&op->e, "open", errno);
+	if (code)
+		return matrix_op_fail(&op->e, "open", code);
+	pp_method_io_like(io, &op->io, fd);
+	return 0;
 }
 
 /* Both open twice. */
 static int reopen_op(struct matrix_op *op)
 {
 	bool sync_first = op->test->shape == WRITE_SYNC_CLOSE;
-	struct pp_method_io io = op->io;
-	int fd = reopen(op), rc;
+	struct pp_method_io io;
+	int rc;
 
-	if (fd < 0)
+	if (reopen(op, &io) != 0)
 		return -1;
-	io.fd = fd;
 	rc = do_writes(op, &io, op->at);
 	if (rc == 0 && sync_first)
 		rc = do_sync(op, &io);
-	if (do_close(op, fd, rc) != 0)
+	if (do_close(op, io.fd, rc) != 0 || reopen(op, &io) != 0)
 		return -1;
-	fd = reopen(op);
-	if (fd < 0)
-		return -1;
-	io.fd = fd;
-	return do_close(op, fd, sync_first ? 0 : do_sync(op, &io));
+	return do_close(op, io.fd, sync_first ? 0 : do_sync(op, &io));
 }
 
 /* ---- a file an operation --------------------------------------------------------------------- */
@@ -95,13 +84,14 @@ static int create_op(struct matrix_op *op)
 {
 	struct pp_method_io io;
 	char name[32];
+	int64_t code;
 	int fd, rc;
 
 	file_name(op->files, name);
-	fd = openat(op->fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC |
-		pp_method_open_flags(op->method), 0600);
-	if (fd < 0)
-		return matrix_op_fail(&op->e, "open", errno);
+	code = matrix_sys_open_in(op->fd, op->name, name, O_RDWR | O_CREAT | O_EXCL |
+		pp_method_open_flags(op->method), &fd);
+	if (code)
+		return matrix_op_fail(&op->e, "open", code);
 	op->files++;
 	pp_method_io_like(&io, &op->io, fd);
 	rc = do_writes(op, &io, 0);
@@ -110,19 +100,21 @@ static int create_op(struct matrix_op *op)
 	pp_method_io_release(&io);
 	rc = do_close(op, fd, rc);
 	/* M2.2: the file's own sync says nothing of its name. */
-	if (rc == 0 && op->method->coverage != PP_COVERS_NOTHING && fsync(op->fd) != 0)
-		return matrix_op_fail(&op->e, "fsync of the folder", errno);
-	return rc;
+	code = rc == 0 && op->method->coverage != PP_COVERS_NOTHING
+		? matrix_sys_sync_folder(op->fd) : 0;
+	return code ? matrix_op_fail(&op->e, "fsync of the folder", code) : rc;
 }
 
 static int remove_files(struct matrix_op *op)
 {
 	char name[32];
+	int64_t code;
 
 	while (op->files) {
 		file_name(op->files - 1, name);
-		if (unlinkat(op->fd, name, 0) != 0)
-			return matrix_op_fail(&op->e, "unlink", errno);
+		code = matrix_sys_remove_in(op->fd, op->name, name);
+		if (code)
+			return matrix_op_fail(&op->e, "unlink", code);
 		op->files--;
 	}
 	return 0;
@@ -154,19 +146,17 @@ bool matrix_op_full(const struct matrix_op *op)
 /* The same beginning each time: an empty file, allocated or not, durable as such. */
 static int empty(struct matrix_op *op)
 {
-	int code;
+	int64_t code = matrix_sys_set_size(op->fd, 0);
 
-	if (ftruncate(op->fd, 0) != 0)
-		return matrix_op_fail(&op->e, "truncate", errno);
-	if (op->test->workload == PP_FALLOCATED) {
-		do
-			code = fallocate(op->fd, 0, 0, MATRIX_GROW_BYTES) == 0 ? 0 : errno;
-		while (code == EINTR);
-		if (code)
-			return matrix_op_fail(&op->e, "fallocate", code);
-	}
-	if (fsync(op->fd) != 0)
-		return matrix_op_fail(&op->e, "fsync", errno);
+	if (code)
+		return matrix_op_fail(&op->e, "truncate", code);
+	if (op->test->workload == PP_FALLOCATED)
+		code = matrix_sys_allocate(op->fd, MATRIX_GROW_BYTES);
+	if (code)
+		return matrix_op_fail(&op->e, "fallocate", code);
+	code = matrix_sys_sync(op->fd);
+	if (code)
+		return matrix_op_fail(&op->e, "fsync", code);
 	op->at = 0;
 	return 0;
 }
@@ -174,9 +164,9 @@ static int empty(struct matrix_op *op)
 int matrix_op_make_room(struct matrix_op *op)
 {
 	if (op->test->workload == PP_CREATE) {
-		if (remove_files(op) != 0)
-			return -1;
-		return fsync(op->fd) == 0 ? 0 : matrix_op_fail(&op->e, "fsync of the folder", errno);
+		int64_t code = remove_files(op) == 0 ? matrix_sys_sync_folder(op->fd) : -1;
+
+		return code <= 0 ? (int)code : matrix_op_fail(&op->e, "fsync of the folder", code);
 	}
 	/* A mapping must not outlive what it maps: a new one is made when it is needed. */
 	pp_method_io_release(&op->io);
@@ -191,22 +181,23 @@ int matrix_op_make_room(struct matrix_op *op)
 static int open_own(struct matrix_op *op, uint32_t thread)
 {
 	bool folder = op->test->workload == PP_CREATE;
+	int64_t code = 0;
 	int fd;
 
 	if (snprintf(op->name, sizeof(op->name), "%s.%u", op->config->path, thread) >=
 		(int)sizeof(op->name))
 		return matrix_op_fail(&op->e, "open", ENAMETOOLONG);
-	if (folder && mkdir(op->name, 0700) != 0) {
+	if (folder)
+		code = matrix_sys_make_folder(op->name);
+	if (code) {
 		op->name[0] = '\0';
-		return matrix_op_fail(&op->e, "mkdir", errno);
+		return matrix_op_fail(&op->e, "mkdir", code);
 	}
-	fd = open(op->name, folder ? O_RDONLY | O_DIRECTORY | O_CLOEXEC : O_RDWR | O_CREAT | O_EXCL |
-		O_CLOEXEC | pp_method_open_flags(op->method), 0600);
-	if (fd < 0) {
-		int code = errno;
-
+	code = folder ? matrix_sys_open_folder(op->name, &fd) : matrix_sys_open(op->name, O_RDWR |
+		O_CREAT | O_EXCL | pp_method_open_flags(op->method), &fd);
+	if (code) {
 		/* Made before its flags were refused? (O_DIRECT, open(2)) Never somebody else's file. */
-		if (!folder && code == EEXIST)
+		if (!folder && matrix_sys_code(code) == MATRIX_CODE_EXISTS)
 			op->name[0] = '\0';
 		return matrix_op_fail(&op->e, "open", code);
 	}
@@ -218,9 +209,9 @@ static int open_own(struct matrix_op *op, uint32_t thread)
 static int open_shared(struct matrix_op *op)
 {
 	int flags = op->test->shape == SYNC_LOOP ? pp_method_open_flags(op->method) : 0;
+	int64_t code = matrix_sys_open(op->config->path, O_RDWR | flags, &op->fd);
 
-	op->fd = open(op->config->path, O_RDWR | O_CLOEXEC | flags);
-	return op->fd >= 0 ? 0 : matrix_op_fail(&op->e, "open", errno);
+	return code ? matrix_op_fail(&op->e, "open", code) : 0;
 }
 
 /* A folder cannot be asked what its files can do; a file without a name can (open(2)). */
@@ -230,13 +221,12 @@ static int set_up(struct matrix_op *op)
 	int fd = op->fd, rc;
 
 	if (folder)
-		fd = openat(op->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC |
-			pp_method_open_flags(op->method), 0600);
+		fd = matrix_sys_open_nameless(op->fd, op->name, pp_method_open_flags(op->method));
 	rc = pp_method_io_init(&op->io, op->method, fd, &op->e.why);
 	if (rc != 0)
 		matrix_op_fail(&op->e, "setting up", op->e.why.os_code);
 	if (folder && fd >= 0)
-		close(fd);
+		matrix_sys_close(fd);
 	return rc;
 }
 
@@ -260,6 +250,7 @@ int matrix_op_begin(struct matrix_op *op, const struct matrix_bench *b,
 
 int matrix_op_end(struct matrix_op *op)
 {
+	int64_t code = 0;
 	int rc = 0;
 
 	pp_method_io_release(&op->io);
@@ -267,15 +258,18 @@ int matrix_op_end(struct matrix_op *op)
 		rc = remove_files(op);
 	} else if (op->fd >= 0 && !op->e.call && (op->method->coverage < PP_COVERS_FILE)) {
 		/* What was left in RAM must not reach the disk in the next test. */
-		if (fdatasync(op->fd) != 0)
-			rc = matrix_op_fail(&op->e, "fdatasync", errno);
+		code = matrix_sys_sync(op->fd);
+		if (code)
+			rc = matrix_op_fail(&op->e, "fsync", code);
 	}
 	if (op->fd >= 0)
 		rc = do_close(op, op->fd, rc);
 	op->fd = -1;
-	if (op->name[0] && (op->test->workload == PP_CREATE ? rmdir(op->name) : unlink(op->name)) != 0 &&
-		errno != ENOENT && rc == 0)
-		rc = matrix_op_fail(&op->e, "remove", errno);
+	if (op->name[0])
+		code = op->test->workload == PP_CREATE ? matrix_sys_remove_folder(op->name)
+			: matrix_sys_remove(op->name);
+	if (op->name[0] && code && matrix_sys_code(code) != MATRIX_CODE_MISSING && rc == 0)
+		rc = matrix_op_fail(&op->e, "remove", code);
 	op->name[0] = '\0';
 	return rc;
 }
