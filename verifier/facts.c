@@ -50,7 +50,7 @@ static const struct field run_fields[] = {
 	F_TEXT(pp_run_facts, firmware), F_TEXT(pp_run_facts, wwn), F_TEXT(pp_run_facts, transport),
 	F_TEXT(pp_run_facts, method), F_TEXT(pp_run_facts, fs), F_TEXT(pp_run_facts, mount_options),
 	F_TEXT(pp_run_facts, policy_wanted), F_TEXT(pp_run_facts, policy), F_TEXT(pp_run_facts, policy_after), F_BOOL(pp_run_facts, fua),
-	F_BOOL(pp_run_facts, no_volatile_cache), F_BOOL(pp_run_facts, noise),
+	F_U32(pp_run_facts, pace_per_s), F_BOOL(pp_run_facts, no_volatile_cache), F_BOOL(pp_run_facts, noise),
 	F_BOOL(pp_run_facts, cache_protected), F_U64(pp_run_facts, drive_bytes),
 	F_TEXT(pp_run_facts, base), F_BOOL(pp_run_facts, failed), F_TEXT(pp_run_facts, failed_text),
 	F_BOOL(pp_run_facts, full), F_TEXT(pp_run_facts, aftermath_reason),

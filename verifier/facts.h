@@ -82,6 +82,7 @@ struct pp_run_facts {
 	char policy_wanted[PP_TEXT_SHORT]; /* of the arm: as it was when the campaign began (M1.5) */
 	char policy[PP_TEXT_SHORT];     /* read back before the run */
 	char policy_after[PP_TEXT_SHORT]; /* and after the boot; "" where it was not */
+	uint32_t pace_per_s;            /* M7.3: records a second that each lane was held to; 0: none */
 	bool fua, no_volatile_cache, noise;
 	struct pp_noise_facts noise_run; /* where noise is set */
 	bool cache_protected;           /* the plan says so */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pace.h"
 
 /* M7.3: a drive that ignores the method would have been caught with this probability. */
 #define POWER_NEEDED 0.95
@@ -330,24 +331,7 @@ bool pp_verdict_shows_cache(const struct pp_arm_key *key)
 	return false;
 }
 
-/*
- * A control shows what an arm would have lost only where it wrote about as fast: a drive that writes
- * its cache down by itself keeps up with a slow method and not with a quick control, and a liar
- * would then pass unseen (tried: `direct` lost in 4 of 4 cuts, and a drive that ignores flushes
- * kept all of fdatasync's five times slower writes). So a loss of the control counts for an arm only
- * if no more than PACE_MAX times as many records were acked in the last 100 ms before that cut as
- * before the arm's (their median, and a few for chance).
- */
-#define PACE_MAX   2
-#define PACE_SLACK 4
-
-static int compare_counts(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
+/* Records that the arm acks in the last 100 ms before a cut (pace.h). */
 static uint64_t pace_of(const struct arm_work *work)
 {
 	uint64_t *counts = calloc(work->count + 1, sizeof(*counts)), median;
@@ -358,21 +342,21 @@ static uint64_t pace_of(const struct arm_work *work)
 	for (i = 0; i < work->count; i++)
 		if (pp_trial_standing(work->trials[i]) == STANDS_CLEAN)
 			counts[n++] = work->trials[i]->acked_within[PP_WITHIN_100_MS];
-	qsort(counts, n, sizeof(*counts), compare_counts);
-	median = n ? counts[(n - 1) / 2] : UINT64_MAX / (2 * PACE_MAX);
+	median = pp_pace_median(counts, n);
 	free(counts);
 	return median;
 }
 
 /* Losses of a control that speak for an arm of this pace. */
-static uint32_t losses_at_pace(const struct arm_work *control, uint64_t pace)
+static uint32_t losses_at_pace(const struct arm_work *control, uint64_t pace, uint32_t record_bytes)
 {
 	uint32_t quick = 0;
 	size_t i;
 
 	for (i = 0; i < control->count; i++)
 		if (pp_trial_standing(control->trials[i]) == STANDS_LOSS &&
-			control->trials[i]->acked_within[PP_WITHIN_100_MS] > PACE_MAX * pace + PACE_SLACK)
+			!pp_pace_speaks_for(control->trials[i]->acked_within[PP_WITHIN_100_MS],
+				control->arm->key.record_bytes, pace, record_bytes))
 			quick++;
 	return quick < control->cache_losses ? control->cache_losses - quick : 0;
 }
@@ -381,9 +365,9 @@ static uint32_t losses_at_pace(const struct arm_work *control, uint64_t pace)
 struct sight {
 	const struct arm_work *weakest; /* least lower bound; NULL: no trial in a valid place */
 	const struct arm_work *longest; /* most clean trials */
-	uint32_t weakest_lost;          /* of its losses, those that speak for this arm */
+	uint32_t weakest_lost, weakest_cuts; /* of its trials, those that speak for this arm */
 	double q;                       /* of the weakest */
-	bool too_quick;                 /* losses there were that do not */
+	uint32_t too_quick;             /* and its losses that do not */
 	bool lost, unsettled;           /* in any of them */
 	bool noise_lost;                /* on this drive */
 };
@@ -401,7 +385,7 @@ static struct sight look_for_sight(const struct verdict_work *all, const struct 
 {
 	struct sight sight = { 0 };
 	uint64_t pace = pace_of(work);
-	uint32_t lost;
+	uint32_t lost, cuts;
 	size_t i;
 
 	for (i = 0; i < all->verdict->arm_count; i++) {
@@ -417,12 +401,15 @@ static struct sight look_for_sight(const struct verdict_work *all, const struct 
 		sight.lost |= other->arm->cuts_loss > 0;
 		sight.unsettled |= other->arm->cuts_open > 0;
 		/* Several control arms: choosing the best would be choosing by result. */
-		lost = losses_at_pace(other, pace);
-		sight.too_quick |= lost < other->cache_losses;
-		q = pp_stats_bound_lower(lost, other->proven, 0.95);
+		/* What was lost faster than the arm writes is no trial at all; what was kept is one. */
+		lost = losses_at_pace(other, pace, work->arm->key.record_bytes);
+		cuts = other->proven - (other->cache_losses - lost);
+		q = pp_stats_bound_lower(lost, cuts, 0.95);
 		if (!sight.weakest || q < sight.q) {
 			sight.weakest = other;
 			sight.weakest_lost = lost;
+			sight.weakest_cuts = cuts;
+			sight.too_quick = other->cache_losses - lost;
 			sight.q = q;
 		}
 		if (!sight.longest || other->arm->cuts_clean > sight.longest->arm->cuts_clean)
@@ -501,7 +488,7 @@ static void rule_sight(const struct verdict_work *all, struct arm_work *work)
 	/* SAFE needs that many anyway: ask for no controls that more clean cuts make needless. */
 	uint32_t clean = arm->cuts_clean > needed ? arm->cuts_clean : needed;
 	uint32_t missing;
-	char chance[24];
+	char chance[24], quick[96] = "";
 
 	if (!sight.weakest) {
 		missing = controls_missing(0, 0, clean);
@@ -512,7 +499,7 @@ static void rule_sight(const struct verdict_work *all, struct arm_work *work)
 		return;
 	}
 	arm->control_lost = sight.weakest_lost;
-	arm->control_cuts = sight.weakest->proven;
+	arm->control_cuts = sight.weakest_cuts;
 	arm->detection_power = pp_stats_detection_power(sight.q, clean);
 	/* Rounded down: 94.96 is not enough and shall not read as if it were. */
 	percent(chance, sizeof(chance), floor(arm->detection_power * 1000.0) / 1000.0);
@@ -527,12 +514,15 @@ static void rule_sight(const struct verdict_work *all, struct arm_work *work)
 		judge_protection(work, &sight, needed);
 	} else {
 		missing = controls_missing(arm->control_lost, arm->control_cuts, clean);
+		if (sight.too_quick)
+			snprintf(quick, sizeof(quick), " (%u that lost wrote more than twice as fast as "
+				"this arm)", sight.too_quick);
 		pp_verdict_reason(work, true,
 			"rig too blind: `direct` lost in %u of %u cut%s%s (%s); "
-			"at least %u more control cut%s missing",
+			"at least %u more control cut%s missing%s",
 			arm->control_lost, arm->control_cuts, plural(arm->control_cuts),
-			sight.too_quick ? " at this arm's pace; the others wrote more than twice as "
-				"fast as it" : "", chance, missing, plural(missing));
+			sight.too_quick ? " at this arm's pace" : "", chance, missing, plural(missing),
+			quick);
 	}
 }
 

@@ -89,6 +89,23 @@ static void fail(struct pp_lane *lane, uint64_t seq, const char *call, int64_t o
 	lane->status = PP_LANE_FAILED;
 }
 
+/* A pause is not made good by a burst: only what was late by less than one group's time is. */
+static void begin_group(struct pp_lane *lane, int64_t now_ns)
+{
+	lane->group_began_ns = now_ns;
+	if (!lane->pace_ns)
+		return;
+	if (!lane->due_ns || now_ns - lane->due_ns > lane->pace_ns)
+		lane->due_ns = now_ns;
+	lane->due_ns += lane->pace_ns;
+}
+
+static bool is_early(const struct pp_lane *lane)
+{
+	return lane->pace_ns && lane->next_seq == lane->group_first && lane->due_ns &&
+		lane->io.now_ns(lane->io.ctx) < lane->due_ns;
+}
+
 static void step_write(struct pp_lane *lane)
 {
 	const struct pp_layout *layout = lane->layout;
@@ -107,7 +124,7 @@ static void step_write(struct pp_lane *lane)
 
 	assert(lane->durable < seq);
 	if (seq == lane->group_first)
-		lane->group_began_ns = record.issued_ns;
+		begin_group(lane, record.issued_ns);
 	pp_record_fill(lane->buf, &record);
 	atomic_store(&lane->issued, seq);
 	written = lane->io.write(lane->io.ctx, lane->buf, layout->record_bytes, record.offset, &os_code);
@@ -200,6 +217,8 @@ enum pp_lane_status pp_lane_step(struct pp_lane *lane)
 		lane->status = PP_LANE_FULL;
 	else if (!pp_lane_may_go_on(lane))
 		lane->status = PP_LANE_BLOCKED;
+	else if (is_early(lane))
+		lane->status = PP_LANE_EARLY;
 	else
 		step_write(lane);
 	return lane->status;

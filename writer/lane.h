@@ -59,6 +59,7 @@ struct pp_run {
 
 enum pp_lane_status {
 	PP_LANE_MORE,    /* did something; step again */
+	PP_LANE_EARLY,   /* its pace allows the next group at due_ns: wait for then, or the end */
 	PP_LANE_BLOCKED, /* W records beyond the last echoed ack: wait for pp_lane_echo or the end */
 	PP_LANE_FULL,    /* slots taken once: pp_layout_seq_max reached, everything acked */
 	PP_LANE_STOPPED, /* the run ended */
@@ -93,6 +94,13 @@ struct pp_lane {
 	int64_t group_began_ns;
 	uint32_t window;
 	uint64_t seq_max;
+	/*
+	 * Least time from the first write of a group to that of the next, set before the first step; 0:
+	 * none. A control that writes no faster than the arms that it stands for has no more at risk
+	 * than they have (M7.3).
+	 */
+	int64_t pace_ns;
+	int64_t due_ns;                /* of the next group, by io.now_ns; 0: at once */
 	int next;                      /* what the next step does; private */
 	enum pp_lane_status status;
 	struct pp_lane_failure failure;
@@ -109,7 +117,10 @@ void pp_lane_init(struct pp_lane *lane, uint32_t number, const struct pp_layout 
 	const struct pp_lane_io *io, const struct pp_lane_peer *peer, struct pp_run *run, void *buf,
 	struct pp_histogram *latency);
 
-/* One write, one sync, one rename or one ack. After FULL, STOPPED or FAILED it returns the same again. */
+/*
+ * One write, one sync, one rename or one ack; EARLY and BLOCKED did nothing. After FULL, STOPPED or
+ * FAILED it returns the same again.
+ */
 enum pp_lane_status pp_lane_step(struct pp_lane *lane);
 
 /*

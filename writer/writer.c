@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Threads around lanes. A lane's thread steps it until it ends and sleeps only while the window is
- * closed. Who ends the run (a failing lane, pp_writer_stop) sets its state first and then wakes
+ * closed or its pace says so. Who ends the run (a failing lane, pp_writer_stop) sets its state first and then wakes
  * every lane and the sender of acks, so none sleeps through the end.
  */
 #include "writer.h"
@@ -64,6 +64,16 @@ static void wait_for_window(struct lane_thread *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
+static void wait_for_pace(struct lane_thread *t)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&t->lock);
+	while (rc == 0 && atomic_load(&t->writer->run.state) == PP_RUN_RUNNING)
+		rc = pp_cond_wait_until(&t->wake, &t->lock, t->lane.due_ns);
+	pthread_mutex_unlock(&t->lock);
+}
+
 static void *lane_main(void *arg)
 {
 	struct lane_thread *t = arg;
@@ -73,6 +83,8 @@ static void *lane_main(void *arg)
 	while ((status = pp_lane_step(&t->lane)) <= PP_LANE_BLOCKED)
 		if (status == PP_LANE_BLOCKED)
 			wait_for_window(t);
+		else if (status == PP_LANE_EARLY)
+			wait_for_pace(t);
 	if (status == PP_LANE_FAILED)
 		wake_all(writer);
 	pthread_mutex_lock(&writer->lock);
@@ -134,6 +146,8 @@ static int open_lane(struct pp_writer *writer, uint32_t number, struct pp_error 
 	pp_lane_init(&t->lane, number, &config->layout, config->method, &config->run_id,
 		config->compressible ? PP_RECORD_COMPRESSIBLE : 0, &io, &peer, &writer->run,
 		t->buf, &t->latency);
+	if (config->pace_per_s)
+		t->lane.pace_ns = (int64_t)config->layout.group * PP_NS_PER_S / config->pace_per_s;
 	return 0;
 }
 
@@ -191,7 +205,7 @@ static struct pp_writer *writer_new(const struct pp_writer_config *config)
 		threads[i].writer = writer;
 		threads[i].file.fd = -1;
 		pthread_mutex_init(&threads[i].lock, NULL);
-		pthread_cond_init(&threads[i].wake, NULL);
+		pp_cond_init(&threads[i].wake);
 	}
 	return writer;
 }

@@ -12,6 +12,7 @@
 #include "lane.h"
 #include "src/core/target.h"
 
+
 struct pp_writer_config {
 	struct pp_layout layout;
 	const struct pp_method *method;
@@ -19,6 +20,7 @@ struct pp_writer_config {
 	const char *path;           /* base name of the target's files, or the raw device; copied */
 	struct pp_run_id run_id;
 	bool compressible;
+	uint32_t pace_per_s;        /* records of each lane; 0: no limit (M7.3) */
 	struct pp_lane_peer peer;   /* ack is called from one thread, which may block */
 };
 

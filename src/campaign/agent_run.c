@@ -156,7 +156,7 @@ static int start_writer(struct agent_slot *drive, struct agent_slot *run, const 
 	char path[PP_TARGET_PATH_BYTES + PP_ORDER_FILE_BYTES];
 	struct pp_writer_config config = { .layout = o->layout, .method = method,
 		.target = &drive->target, .path = path, .run_id = o->run_id,
-		.compressible = o->compressible, .peer = { .ctx = run, .ack = send_ack } };
+		.pace_per_s = o->pace_per_s, .compressible = o->compressible, .peer = { .ctx = run, .ack = send_ack } };
 	struct pp_writer *writer;
 
 	agent_base_path(drive, o->file, path, sizeof(path));

@@ -108,6 +108,7 @@ static void fill_run(struct pp_campaign *c, struct pp_stand *s, const struct pp_
 	r->cache_protected = s->plan->cache_protected;
 	r->drive_bytes = d->size_bytes;
 	pp_text_copy(r->base, sizeof(r->base), area->base);
+	r->pace_per_s = pp_control_pace(c, s, s->now);
 	r->noise = c->plan.arms[s->now->set].noise;
 	if (r->noise) {
 		r->noise_run.layout = s->noise.layout;
@@ -176,6 +177,7 @@ static int start_run(struct pp_campaign *c, struct pp_stand *s, struct pp_error 
 	order.index = s->index;
 	order.layout = s->run.layout;
 	order.method = s->now->method;
+	order.pace_per_s = s->run.pace_per_s;
 	order.run_id = s->run.run_id;
 	order.compressible = c->plan.arms[s->now->set].compressible;
 	pp_text_copy(order.file, sizeof(order.file), s->area[s->now->set].file);

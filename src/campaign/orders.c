@@ -71,6 +71,7 @@ static const struct pp_field other_fields[] = { PP_F_TEXT(pp_order, other) };
 static const struct pp_field file_fields[] = { PP_F_TEXT(pp_order, file) };
 static const struct pp_field direct_fields[] = { PP_F_BOOL(pp_order, direct) };
 static const struct pp_field compressible_fields[] = { PP_F_BOOL(pp_order, compressible) };
+static const struct pp_field pace_fields[] = { PP_F_U32_IN(pp_order, pace_per_s, 0, PP_ORDER_PACE_MAX) };
 static const struct pp_field matrix_fields[] = {
 	PP_F_U32_IN(pp_order, seconds_ms, 1, 3600000),
 	PP_F_U32_IN(pp_order, block_bytes, 0, 1 << 20),
@@ -313,6 +314,7 @@ static int get_file(struct pp_order *o, const struct pp_kv *kv, struct pp_error 
 static void put_method(const struct pp_order *o, struct pp_buf *buf)
 {
 	pp_kv_add(buf, "method", o->method ? o->method->name : "");
+	pp_fields_put(buf, "", PP_FIELDS(pace_fields), o);
 }
 
 static int get_method(struct pp_order *o, const struct pp_kv *kv, struct pp_error *err)
@@ -324,7 +326,7 @@ static int get_method(struct pp_order *o, const struct pp_kv *kv, struct pp_erro
 	o->method = pp_method_find(name);
 	if (!o->method)
 		return pp_fail(err, PP_ERR_PEER, "method '%.64s' is not known to this build", name);
-	return 0;
+	return pp_fields_get(kv, "", PP_FIELDS(pace_fields), o, err);
 }
 
 static void put_run(const struct pp_order *o, struct pp_buf *buf)
@@ -448,7 +450,7 @@ static const struct {
 	{ G_SPEC, PP_FIELDS(spec_fields), { NULL }, put_spec, get_spec },
 	{ G_LAYOUT, PP_FIELDS(layout_fields), { "base_slots" }, put_layout, get_layout },
 	{ G_FILE, PP_FIELDS(file_fields), { NULL }, put_file, get_file },
-	{ G_METHOD, NULL, 0, { "method" }, put_method, get_method },
+	{ G_METHOD, PP_FIELDS(pace_fields), { "method" }, put_method, get_method },
 	{ G_RUN, PP_FIELDS(compressible_fields), { "run_id" }, put_run, get_run },
 	{ G_DIRECT, PP_FIELDS(direct_fields), { NULL }, put_direct, get_direct },
 	{ G_RANGES, NULL, 0, { "ranges" }, put_ranges, get_ranges },

@@ -20,7 +20,7 @@
  * prewrite   index layout file run_id compressible direct   pp_layout_put (base_slots are set)
  * sizes      index layout file                       pp_sizes
  * watch      index                                   pp_started: beats from now on
- * run        index layout file method run_id compressible   pp_started
+ * run        index layout file method pace_per_s run_id compressible   pp_started
  * noise      index layout file run_id compressible   pp_started; beside a run of the same index
  * stop       index                                   pp_stopped, of the run; ends its noise too
  * scan       index layout file ranges                DATA: scan.bin; pp_scanned
@@ -53,6 +53,7 @@
 #define PP_RUN_INDEX_MAX      (PP_NOISE_INDEX + PP_ORDER_INDEX_MAX)
 #define PP_ORDER_METHODS_MAX  64
 #define PP_ORDER_RANGES_MAX   65536
+#define PP_ORDER_PACE_MAX     100000000 /* records a second of a lane */
 #define PP_ORDER_FILE_BYTES   65
 #define PP_ORDER_FILE         "plugpull.target" /* base name of a target's files */
 #define PP_NOISE_FILE         "plugpull.noise"
@@ -83,6 +84,7 @@ struct pp_order {
 	struct pp_layout layout;
 	char file[PP_ORDER_FILE_BYTES];      /* letters, digits, '.', '_', '-'; not first a dot */
 	const struct pp_method *method;
+	uint32_t pace_per_s;                 /* run: records of each lane, at most; 0: no limit */
 	struct pp_run_id run_id;
 	bool compressible;
 	bool direct;                         /* prewrite with O_DIRECT */

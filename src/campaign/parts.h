@@ -11,6 +11,7 @@
 #include "pdu/guard.h"
 #include "pdu/pdu.h"
 #include "verifier/evidence.h"
+#include "verifier/pace.h"
 
 #define PP_POWER_CYCLES_MAX 3 /* M6.1, M6.2 */
 #define PP_ARMS_A_DRIVE     256
@@ -133,6 +134,16 @@ void pp_schedule_init(struct pp_campaign *c);
 void pp_schedule_count(struct pp_campaign *c); /* counts all trials of the evidence anew */
 /* Chooses the next arm of every drive; false when there is nothing left to do. */
 bool pp_schedule_next(struct pp_campaign *c);
+
+/* pace.c: trials of this arm; records that it acks in 100 ms as a median of its clean trials,
+ * UINT64_MAX without any; what `direct` is held to in its next run: records a second of each lane,
+ * 0 for everything else and where nothing is known (M7.3). */
+bool pp_arm_owns(const struct pp_campaign *c, const struct pp_stand *s,
+	const struct pp_arm_state *arm, const struct pp_trial *t);
+uint64_t pp_arm_pace(const struct pp_campaign *c, const struct pp_stand *s,
+	const struct pp_arm_state *arm);
+uint32_t pp_control_pace(const struct pp_campaign *c, const struct pp_stand *s,
+	const struct pp_arm_state *control);
 
 /* cut.c, aftermath.c, resume.c */
 int pp_cut_run(struct pp_campaign *c, struct pp_error *err);

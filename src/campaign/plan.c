@@ -16,6 +16,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "orders.h"
 #include "pdu/limits.h"
 #include "src/core/file.h"
 #include "src/core/text.h"
@@ -193,6 +194,23 @@ static int read_wake(struct reader *r, const char *value)
 	return 0;
 }
 
+static int read_control_pace(struct reader *r, const char *value)
+{
+	char *end;
+	unsigned long n;
+
+	if (strcmp(value, "auto") == 0 || strcmp(value, "none") == 0) {
+		r->plan->control_pace = *value == 'a' ? PP_PACE_AUTO : PP_PACE_NONE;
+		return 0;
+	}
+	n = strtoul(value, &end, 10);
+	if (!*value || *end || n < 1 || n > PP_ORDER_PACE_MAX)
+		return bad(r, "control_pace is '%s', expected auto, none, or 1 to %d records a second",
+			value, PP_ORDER_PACE_MAX);
+	r->plan->control_pace = (uint32_t)n;
+	return 0;
+}
+
 static int read_target(struct reader *r, const char *value)
 {
 	struct pp_plan_drive *d = r->base;
@@ -307,6 +325,7 @@ static const struct plan_key keys[] = {
 	{ CAMPAIGN, "controls", K_NUMBER, P(controls), 0, 1000, NULL },
 	{ CAMPAIGN, "controls_end", K_NUMBER, P(controls_end), 0, 1000, NULL },
 	{ CAMPAIGN, "controls_max", K_NUMBER, P(controls_max), 0, 1000, NULL },
+	{ CAMPAIGN, "control_pace", K_CALL, 0, 0, 0, 0, read_control_pace },
 	{ CAMPAIGN, "stop_at_first_loss", K_BOOL, P(stop_at_first_loss), 0, 0, NULL },
 	{ CAMPAIGN, "confirm_boot", K_BOOL, P(confirm_boot), 0, 0, NULL },
 	{ CAMPAIGN, "unproven", K_BOOL, P(unproven), 0, 0, NULL },
@@ -645,6 +664,7 @@ static void defaults(struct pp_plan *plan)
 	plan->controls = 4;
 	plan->controls_end = 1;
 	plan->controls_max = 12;
+	plan->control_pace = PP_PACE_AUTO;
 	plan->stop_at_first_loss = plan->confirm_boot = true;
 	plan->matrix_ms = 2000;
 	plan->voids_max = 3;

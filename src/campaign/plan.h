@@ -28,6 +28,8 @@
 #define PP_PLAN_METHODS_MAX 64
 #define PP_PLAN_LAB_MAX     64
 #define PP_PLAN_OUTLETS_MAX 8
+#define PP_PACE_NONE        0   /* as fast as it can */
+#define PP_PACE_AUTO        UINT32_MAX /* as the slowest arm that it speaks for (M7.3) */
 #define PP_BY_HAND          "by-hand" /* profile: a person pulls the plug (M5.5) */
 
 struct pp_plan_drive {
@@ -68,6 +70,7 @@ struct pp_plan {
 	uint32_t cuts;                  /* trials of an arm, at most; 0: as the criterion needs */
 	uint32_t write_min_ms, write_max_ms;
 	uint32_t controls, controls_end, controls_max;
+	uint32_t control_pace;          /* of `direct`: records a second of a lane, or PP_PACE_... */
 	bool stop_at_first_loss, confirm_boot, unproven;
 	bool has_seed;
 	uint64_t seed;

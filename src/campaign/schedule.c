@@ -106,19 +106,6 @@ void pp_schedule_init(struct pp_campaign *c)
 	}
 }
 
-static bool is_of(const struct pp_campaign *c, const struct pp_stand *s,
-	const struct pp_arm_state *arm, const struct pp_trial *t)
-{
-	const struct pp_plan_arms *a = &c->plan.arms[arm->set];
-
-	return strcmp(t->key.serial, s->drive.info.serial) == 0 &&
-		strcmp(t->key.method, arm->method->name) == 0 &&
-		strcmp(t->key.workload, pp_workload_name(a->workload)) == 0 &&
-		strcmp(t->key.pattern, a->random ? "random" : "sequential") == 0 &&
-		t->key.lanes == a->lanes && t->key.group == a->group &&
-		t->key.record_bytes == a->record_bytes && t->key.noise == a->noise;
-}
-
 /* A person may have mended what made trials void before this controller was started. */
 static void count_trial(struct pp_arm_state *arm, const struct pp_trial *t, bool own)
 {
@@ -162,7 +149,7 @@ void pp_schedule_count(struct pp_campaign *c)
 			arm->voids_in_row = 0;
 			arm->last_void[0] = '\0';
 			for (k = 0; k < c->evidence.trial_count; k++)
-				if (is_of(c, s, arm, &c->evidence.trials[k]))
+				if (pp_arm_owns(c, s, arm, &c->evidence.trials[k]))
 					count_trial(arm, &c->evidence.trials[k], k >= c->own_trials);
 			arm->done = main_done(c, arm);
 		}
@@ -203,29 +190,70 @@ static struct pp_arm_state *least(const struct pp_campaign *c, struct pp_stand *
 	return best;
 }
 
-/* M7.3: some arm has its clean trials, and only the control's loss rate keeps it from SAFE. */
-static struct pp_arm_state *blind_control(struct pp_campaign *c, struct pp_stand *s)
+/* Losses of a control that speak for an arm, those at its pace; the others are no trials for it. */
+static uint32_t losses_for(const struct pp_campaign *c, const struct pp_stand *s,
+	const struct pp_arm_state *control, const struct pp_arm_state *arm)
 {
-	struct pp_arm_state *direct = NULL;
-	bool worth = false;
-	double q;
-	uint32_t i;
+	uint64_t pace = pp_arm_pace(c, s, arm);
+	uint32_t lost = 0;
+	size_t k;
 
-	for (i = 0; i < s->arms; i++) {
-		struct pp_arm_state *arm = &s->arm[i];
+	for (k = 0; k < c->evidence.trial_count; k++) {
+		const struct pp_trial *t = &c->evidence.trials[k];
 
-		if (!arm->method->control)
-			worth |= arm->clean >= wanted_clean(c) && !arm->lost;
-		else if (arm->method->direct && c->plan.arms[arm->set].workload == PP_OVERWRITE)
-			direct = arm;
+		lost += t->outcome == PP_TRIAL_LOSS && pp_arm_owns(c, s, control, t) &&
+			pp_pace_speaks_for(t->acked_within[PP_WITHIN_100_MS], t->key.record_bytes, pace,
+				c->plan.arms[arm->set].record_bytes);
 	}
-	if (!worth || !direct || direct->lost == 0 || direct->tried >= c->plan.controls_max ||
-		c->plan.cuts)
-		return NULL;
-	q = pp_stats_bound_lower(direct->lost, direct->tried, 0.95);
-	return pp_stats_detection_power(q, wanted_clean(c)) < 0.95 ? direct : NULL;
+	return lost;
 }
 
+/*
+ * M7.3: some arm has its clean trials, and only the loss rate of its control keeps it from SAFE. More
+ * trials of that control help, unless it has never lost.
+ */
+static struct pp_arm_state *blind_control(struct pp_campaign *c, struct pp_stand *s)
+{
+	uint32_t i, k, lost;
+	double q;
+
+	for (i = 0; i < s->arms && !c->plan.cuts; i++) {
+		struct pp_arm_state *arm = &s->arm[i];
+
+		if (arm->method->control || arm->lost || arm->clean < wanted_clean(c))
+			continue;
+		for (k = 0; k < s->arms; k++) {
+			struct pp_arm_state *direct = &s->arm[k];
+
+			if (!direct->method->control || !direct->method->direct || !direct->lost ||
+				c->plan.arms[direct->set].workload != PP_OVERWRITE ||
+				c->plan.arms[direct->set].noise != c->plan.arms[arm->set].noise ||
+				direct->tried >= c->plan.controls_max)
+				continue;
+			lost = losses_for(c, s, direct, arm);
+			q = pp_stats_bound_lower(lost, direct->tried - (direct->lost - lost), 0.95);
+			if (pp_stats_detection_power(q, wanted_clean(c)) < 0.95)
+				return direct;
+		}
+	}
+	return NULL;
+}
+
+/* Some arm has had no trial yet that says how fast it is. */
+static bool pace_unknown(const struct pp_campaign *c, const struct pp_stand *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->arms; i++)
+		if (!s->arm[i].method->control && !s->arm[i].tried && !main_done(c, &s->arm[i]))
+			return true;
+	return false;
+}
+
+/*
+ * One trial of each control comes before all arms. Where the rest of them keep pace with the arms, they
+ * wait for one trial of each: on a busy machine that says more of it than the speed matrix.
+ */
 static struct pp_arm_state *next_of(struct pp_campaign *c, struct pp_stand *s)
 {
 	uint32_t first = controls_of(c, c->plan.controls);
@@ -233,7 +261,8 @@ static struct pp_arm_state *next_of(struct pp_campaign *c, struct pp_stand *s)
 
 	if (s->gone)
 		return NULL;
-	arm = least(c, s, true, first, 0);
+	arm = least(c, s, true, first > 1 && c->plan.control_pace == PP_PACE_AUTO &&
+		pace_unknown(c, s) ? 1 : first, 0);
 	if (!arm)
 		arm = least(c, s, false, 0, 0);
 	if (!arm && first)

@@ -310,9 +310,12 @@ static int answer_run(struct fake_drive *d, const struct pp_order *o, struct pp_
 	d->method = o->method;
 	d->run.state = PP_RUN_RUNNING;
 	d->told = false;
-	for (i = 0; i < d->layout.lanes; i++)
+	for (i = 0; i < d->layout.lanes; i++) {
 		pp_lane_init(&d->lane[i], i, &d->layout, d->method, &o->run_id, 0, &io, &peer, &d->run,
 			d->buf[i], NULL);
+		if (o->pace_per_s)
+			d->lane[i].pace_ns = d->layout.group * PP_NS_PER_S / o->pace_per_s;
+	}
 	d->running = true;
 	raise_flag("in-run", true); /* the switch's own troubles are for cuts, not for set-ups */
 	d->t_run_ns = pp_clock_mono_ns();

@@ -318,8 +318,10 @@ BEHAVIOURS = {"HON": "honest", "LIE": "ignores-flush", "PLP": "protected", "GRO"
 SYSTEMS = {"EXT4": "128M", "XFS": "320M", "BTRFS": "160M", "NOCOW": "160M", "RAW": "64M"}
 LAB_KEYS = "cache=4M,destage=256K,survive=50,size="
 MEDIA = ("fdatasync", "fsync", "open_datasync (direct)")
-# Four trials an arm; five of `direct`, all of which must lose for the others to be SAFE (M7.3).
-CRITERION = {"criterion": "93/50", "write_min_ms": 200, "write_max_ms": 500, "controls_max": 5}
+# Four trials an arm; five of `direct` at the arms' pace, all of which must lose for the others to be
+# SAFE (M7.3), and some more for a busy host.
+CRITERION = {"criterion": "93/50", "write_min_ms": 200, "write_max_ms": 500, "controls": 3,
+             "controls_max": 8}
 TRIALS = 4
 # On a busy host a shutdown takes its time; one that is cut short is no base to start from.
 MACHINE = {"hold_up_ms": 800, "poweroff_settle_s": 3}
@@ -370,8 +372,8 @@ def deserved(serial, method, workload):
         return "SAFE", "rests on protection"
     if system == "BTRFS":
         return "INCONCLUSIVE", "rig too blind"
-    # An honest drive may be judged only as far as the control wrote at the arm's pace.
-    return ("SAFE", "INCONCLUSIVE"), ""
+    # Controls keep pace with what overwrites; files that grow or are renamed are slower.
+    return "SAFE" if workload == "overwrite" else ("SAFE", "INCONCLUSIVE"), ""
 
 
 def check_world(world, serials, methods_on, trials):

@@ -472,6 +472,48 @@ static void test_window(void **state)
 	free(fake);
 }
 
+/* M7.3: groups begin no sooner than the pace says, a pause is not followed by a burst. */
+static void test_pace(void **state)
+{
+	static const struct { const char *method; uint32_t group; } rows[] = {
+		{ "direct", 1 }, { "fdatasync", 8 },
+	};
+	struct fake *fake = malloc(sizeof(*fake));
+	struct pp_lane *lane = &fake->lanes[0].lane;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t began;
+		int turn;
+
+		fake_init(fake, rows[i].method, PP_OVERWRITE, rows[i].group);
+		lane->pace_ns = 1000000;
+		fake->now_ns = began = 5000;
+		for (turn = 1; turn <= 20; turn++) {
+			while (pp_lane_step(lane) == PP_LANE_MORE)
+				;
+			assert_int_equal(lane->status, PP_LANE_EARLY);
+			assert_int_equal(atomic_load(&lane->acked), turn * rows[i].group);
+			assert_in_range(lane->due_ns, began + turn * 1000000, began + turn * 1000000 + 5000);
+			fake->now_ns = lane->due_ns - 1001; /* fake_now goes on by 1000 */
+			assert_int_equal(pp_lane_step(lane), PP_LANE_EARLY);
+			fake->now_ns = lane->due_ns - 1000;
+		}
+		/* An hour late: one group at once, the next a full time later. */
+		fake->now_ns += 3600LL * 1000000000;
+		began = fake->now_ns;
+		while (pp_lane_step(lane) == PP_LANE_MORE)
+			;
+		assert_int_equal(atomic_load(&lane->acked), turn * rows[i].group);
+		assert_true(lane->due_ns >= began + 1000000);
+		/* The end of the run is heard while a lane is early. */
+		atomic_store(&fake->run.state, PP_RUN_STOPPING);
+		assert_int_equal(pp_lane_step(lane), PP_LANE_STOPPED);
+	}
+	free(fake);
+}
+
 /* A run that ends between a sync and its ack sends no ack. */
 static void test_no_ack_after_stop(void **state)
 {
@@ -514,6 +556,7 @@ int main(void)
 		cmocka_unit_test(test_files_of_a_group),
 		cmocka_unit_test(test_groups_and_laps),
 		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_pace),
 		cmocka_unit_test(test_no_ack_after_stop),
 		cmocka_unit_test(test_append_full),
 	};

@@ -54,6 +54,7 @@ static void fill_order(struct pp_order *o, enum pp_order_kind kind, struct pp_sc
 	strcpy(o->file, "tgt-2.x");
 	o->method = pp_method_find("open_datasync (direct)");
 	memset(&o->run_id, 0xa5, sizeof(o->run_id));
+	o->pace_per_s = 1234;
 	o->compressible = true;
 	o->direct = true;
 	ranges[0] = (struct pp_scan_range){ 0, 0, 0 };
@@ -138,6 +139,8 @@ static void test_every_order_comes_back(void **state)
 			assert_string_equal(in.file, out.file);
 		if (strstr(text, "method="))
 			assert_ptr_equal(in.method, out.method);
+		if (strstr(text, "pace_per_s="))
+			assert_int_equal(out.pace_per_s, 1234);
 		if (strstr(text, "run_id=")) {
 			assert_true(pp_run_id_equal(&in.run_id, &out.run_id));
 			assert_true(out.compressible);
@@ -239,6 +242,7 @@ static void test_bad_values_refuse(void **state)
 		{ PP_ORDER_RUN, "file", "../x" }, { PP_ORDER_RUN, "file", "" },
 		{ PP_ORDER_RUN, "file", ".x" }, { PP_ORDER_RUN, "file", "a/b" },
 		{ PP_ORDER_RUN, "method", "fdatasyn" }, { PP_ORDER_RUN, "method", "" },
+		{ PP_ORDER_RUN, "pace_per_s", "-1" }, { PP_ORDER_RUN, "pace_per_s", "100000001" },
 		{ PP_ORDER_RUN, "run_id", "a5" }, { PP_ORDER_RUN, "compressible", "1" },
 		{ PP_ORDER_PROVE, "kind", "fil" }, { PP_ORDER_PROVE, "serial", "" },
 		{ PP_ORDER_PROVE, "serial", "a\\nb" }, { PP_ORDER_PROVE, "serial", "a\tb" },

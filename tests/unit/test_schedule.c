@@ -137,6 +137,12 @@ static void test_order(void **state)
 	(void)state;
 	begin("controls = 4\ncontrols_end = 1\n");
 	run(as_it_should);
+	/* M7.3: `direct` once, and again when a turn of the arms has told their pace. */
+	if (strncmp(line, "wdab", 4) != 0 && strncmp(line, "dwab", 4) != 0)
+		fail_msg("M1.4: %.80s", line);
+	assert_int_equal(strspn(line + 4, "d"), 3);
+	begin("controls = 4\ncontrols_end = 1\ncontrol_pace = none\n");
+	run(as_it_should);
 	first = strcspn(line, "ab");
 	last = strlen(line);
 	while (last && strchr("wd", line[last - 1]))
@@ -252,6 +258,76 @@ static void test_gone(void **state)
 	assert_false(pp_schedule_next(&c));
 }
 
+/* M7.3: `direct` is held to the slowest arm that it speaks for, by what is known of it. */
+static void test_pace(void **state)
+{
+	struct pp_speed_row speed[] = { { .ops_per_s = 900 }, { .ops_per_s = 4000 } };
+	struct pp_arm_state *a = &stands[0].arm[0], *b = &stands[0].arm[1];
+	struct pp_arm_state *write = &stands[0].arm[2], *direct = &stands[0].arm[3];
+
+	(void)state;
+	begin("");
+	assert_string_equal(direct->method->name, "direct");
+	assert_int_equal(pp_control_pace(&c, &stands[0], direct), 0);
+	strcpy(speed[0].serial, "S1");
+	strcpy(speed[1].serial, "S1");
+	strcpy(speed[0].method, a->method->name);
+	strcpy(speed[1].method, b->method->name);
+	c.evidence.speed = speed;
+	c.evidence.speed_count = 2;
+	assert_int_equal(pp_control_pace(&c, &stands[0], direct), 900);
+	assert_int_equal(pp_control_pace(&c, &stands[0], a), 0);
+	assert_int_equal(pp_control_pace(&c, &stands[0], write), 0);
+	/* Its trials say more than the matrix; void ones and those with a loss say nothing. */
+	add_trial(a, PP_TRIAL_CLEAN);
+	trials[0].acked_within[PP_WITHIN_100_MS] = 50;
+	add_trial(a, PP_TRIAL_VOID);
+	add_trial(a, PP_TRIAL_LOSS);
+	assert_int_equal(pp_control_pace(&c, &stands[0], direct), 500);
+	/* Fewer bytes a record: fewer records of the control's size. */
+	c.plan.arms[direct->set].record_bytes = 8192;
+	assert_int_equal(pp_control_pace(&c, &stands[0], direct), 500);
+	c.plan.arm_sets = 2;
+	c.plan.arms[1] = c.plan.arms[0];
+	c.plan.arms[1].record_bytes = trials[0].key.record_bytes = 2048;
+	a->set = 1;
+	assert_int_equal(pp_control_pace(&c, &stands[0], direct), 125);
+	/* Arms with noise have a control of their own. */
+	c.plan.arms[1].noise = trials[0].key.noise = true;
+	assert_int_equal(pp_control_pace(&c, &stands[0], direct), 4000);
+
+	begin("control_pace = none\n");
+	c.evidence.speed = speed;
+	c.evidence.speed_count = 2;
+	assert_int_equal(pp_control_pace(&c, &stands[0], direct), 0);
+	begin("control_pace = 77\n");
+	assert_int_equal(pp_control_pace(&c, &stands[0], direct), 77);
+	assert_int_equal(pp_control_pace(&c, &stands[0], a), 0);
+}
+
+static enum pp_trial_outcome lost_too_quick(char arm, int nth)
+{
+	if (c.evidence.trial_count) {
+		struct pp_trial *t = &trials[c.evidence.trial_count - 1];
+
+		t->acked_within[PP_WITHIN_100_MS] = strcmp(t->key.method, "direct") == 0
+			? (count('d') > 6 ? 20 : 500) : 20;
+	}
+	return as_it_should(arm, nth);
+}
+
+/* M7.3: controls that lost because they wrote faster are no reason to stop trying. */
+static void test_control_too_quick(void **state)
+{
+	(void)state;
+	begin("");
+	run(as_it_should);
+	assert_int_equal(count('d'), 5);
+	begin("");
+	run(lost_too_quick);
+	assert_true(count('d') > 7 && count('d') <= 12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +338,8 @@ int main(void)
 		cmocka_unit_test(test_void_and_open),
 		cmocka_unit_test(test_voids_in_row),
 		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_pace),
+		cmocka_unit_test(test_control_too_quick),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,6 +95,7 @@ WORD(dc, SET(key.cut_kind, "dc"))
 WORD(lanes4, t->key.lanes = 4)
 WORD(group8, t->key.group = 8)
 WORD(small, t->key.record_bytes = 4096)
+WORD(big, t->key.record_bytes = 1 << 20)
 WORD(append, SET(key.workload, "append"))
 WORD(ext4, set_file(t, "ext4", "rw,relatime"))
 WORD(ext4_nobarrier, set_file(t, "ext4", "rw,nobarrier"))
@@ -111,7 +112,7 @@ static const struct { const char *word; void (*set)(struct pp_trial *); } words[
 	ROW(void), ROW(io_error), ROW(open), ROW(missing), ROW(unproven), ROW(unexposed),
 	ROW(foreign), ROW(collateral), ROW(resolved), ROW(swapped), ROW(blank_resolution), ROW(powered),
 	ROW(nocache), ROW(notasked), ROW(nobodyknows), ROW(tears), ROW(viaflush), ROW(quick),
-	ROW(slow), ROW(noacks), ROW(noiselost), ROW(damaged_fs),
+	ROW(slow), ROW(big), ROW(noacks), ROW(noiselost), ROW(damaged_fs),
 	ROW(noise), ROW(S2), ROW(fw2), ROW(model2), ROW(wt), ROW(nofua), ROW(k2), ROW(dc),
 	ROW(lanes4), ROW(group8), ROW(small), ROW(append), ROW(ext4), ROW(ext4_nobarrier),
 	ROW(ext4_journal), ROW(btrfs), ROW(btrfs_nodatacow), ROW(zfs), ROW(unknown_fs),

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which losses of the control `direct` speak for an arm (docs/method.md, M7.3). Pure functions, the
+ * same for the judge and for the controller that plans more controls.
+ *
+ * A drive that writes its cache down by itself keeps up with a slow method and not with a quick
+ * control, and a liar would then pass unseen (tried: `direct` lost in 4 of 4 cuts, and a drive that
+ * ignores flushes kept all of fdatasync's five times slower writes). So a loss of the control counts
+ * for an arm only if no more than twice as many records, and as many bytes, were acked in the last
+ * 100 ms before that cut as before the arm's: their median, and a few records for chance.
+ */
+#ifndef PP_VERIFIER_PACE_H
+#define PP_VERIFIER_PACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The lower median of counts, which are sorted in place; UINT64_MAX of none. */
+uint64_t pp_pace_median(uint64_t *counts, size_t count);
+
+/* arm_acked UINT64_MAX: nothing is known of the arm yet, and nothing is held against the control. */
+bool pp_pace_speaks_for(uint64_t control_acked, uint32_t control_record_bytes, uint64_t arm_acked,
+	uint32_t arm_record_bytes);
+
+#endif
