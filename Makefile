@@ -108,7 +108,14 @@ $(OBJ)/include/xxhash.h: $(wildcard /usr/include/xxhash.h)
 	@cp $(firstword $^ /usr/include/xxhash.h) $@
 
 windows:
-	+$(Q)$(MAKE) CC=$(WINDOWS)-gcc $(BIN)/plugpull-dut.exe
+	+$(Q)$(MAKE) CC=$(WINDOWS)-gcc $(BIN)/plugpull-dut.exe windows-tests
+
+# What of tests/windows is for both systems.
+.PHONY: windows-tests
+windows-tests: $(OBJ)/tests/windows/golden.exe
+$(OBJ)/tests/windows/%.exe: $(OBJ)/tests/windows/%.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(PP_LDFLAGS) -static -o $@ $^ $(DUT_LIBS) $(LDFLAGS)
 
 $(OBJ)/pdu/snmp.o: PP_CPPFLAGS += $(if $(SNMP_LIBS),-DPP_HAVE_NET_SNMP)
 
@@ -142,7 +149,7 @@ $(BIN)/plugpull-lab-drive: $(OBJ)/src/cli/lab_drive.o $(LIB)
 # One program a file; a test is C with cmocka or an executable script. See scripts/check.
 TEST_SRC := $(wildcard tests/unit/test_*.c tests/sim/test_*.c tests/pdu/test_*.c tests/lab/test_*.c)
 TEST_BIN := $(TEST_SRC:%.c=$(OBJ)/%)
-TOOL_SRC := $(wildcard tests/fuzz/fuzz_*.c tests/pdu/mock_*.c tests/lab/fake_*.c tests/bench/*.c tests/cli/*.c)
+TOOL_SRC := $(wildcard tests/fuzz/fuzz_*.c tests/pdu/mock_*.c tests/lab/fake_*.c tests/bench/*.c tests/cli/*.c tests/windows/*.c)
 TOOL_BIN := $(TOOL_SRC:%.c=$(OBJ)/%)
 
 $(TEST_BIN) $(TOOL_BIN): $(OBJ)/%: $(OBJ)/%.o $(LIB)

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+The agent for Windows, under Wine, against a control host of this system (control.c).
+
+Goal: the two programs speak to each other: greeting, authentication, HELLO and every order; what Wine
+lacks is said, never made up. A wrong key is refused; a boot is told from the next; text and paths are
+UTF-8 throughout.
+Method: one Wine prefix; a folder stands for a drive, known by its volume's serial number. Waits have
+deadlines, none is a measure of speed.
+
+Guards M2.7, M5.2; design.md, section 7.
+"""
+import hashlib
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from wine import DUT, HOST_TESTS, SERVER, TOP, WAIT_S, Wine, check, need_windows  # noqa: E402
+
+CONTROL = os.path.join(HOST_TESTS, "control")
+PLUGPULL = os.path.join(TOP, "build", "plugpull")
+VOLUME = "volume.1A2B3C4D"
+
+
+class Control:
+    def __init__(self, wine, key, *words):
+        self.port_file = wine.path("port")
+        if os.path.exists(self.port_file):
+            os.unlink(self.port_file)
+        self.process = subprocess.Popen([CONTROL, key, self.port_file, wine.dir, *words],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        wine.started.append(self.process)
+        while not os.path.exists(self.port_file):
+            check("control starts", self.process.poll() is None)
+        with open(self.port_file) as f:
+            self.port = f.read().strip()
+
+    def answers(self):
+        """WORD -> its lines."""
+        out, err = self.process.communicate(timeout=3 * WAIT_S)
+        check(f"control: {err}{out}", self.process.returncode == 0)
+        found = {}
+        for block in out.split("== ")[1:]:
+            word, _, lines = block.partition("\n")
+            found[word] = lines
+        return found
+
+
+def kv(text):
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+def talk(wine, key, words, *allow, name="Prüfling", own_key=None):
+    control = Control(wine, key, *words)
+    agent = wine.start(DUT, "agent", "--control", "127.0.0.1:" + control.port, "--key",
+                       "Z:" + (own_key or key).replace("/", "\\"), "--name", name,
+                       *(w for a in allow for w in ("--allow", a)))
+    try:
+        return control.answers()
+    finally:
+        agent.kill()
+        agent.wait()
+
+
+def make_key(path):
+    subprocess.run([PLUGPULL, "key", path], check=True, capture_output=True)
+    return path
+
+
+def test_command_line(wine):
+    said = wine.run(DUT, "--version")
+    check(f"its version: {said}", said.returncode == 0 and said.stdout.startswith(b"plugpull-dut "))
+    check("lines end as elsewhere", b"\r" not in said.stdout)
+    said = wine.run(DUT, "agent", "--control", "127.0.0.1", "--key", "Z:\\no\\ключ", "--allow", "D:\\x")
+    check(f"UTF-8 in and out: {said}", said.returncode == 2 and "Z:\\no\\ключ".encode() in said.stderr)
+    for root in ("D:\\", "D:", "\\\\server\\share", "\\\\.\\PhysicalDrive0"):
+        said = wine.run(DUT, "agent", "--control", "127.0.0.1", "--key", "x", "--allow", root)
+        check(f"{root} is too much to allow: {said}", said.returncode == 2)
+
+
+def test_hello(wine, key):
+    seen = [kv(talk(wine, key, ["hello", "ping"], VOLUME)["hello"]) for _ in range(2)]
+    hello = seen[0]
+    with open(DUT, "rb") as f:
+        digest = hashlib.sha256(f.read()).hexdigest()
+    check(f"who it is: {hello}", hello["os"] == "windows" and hello["machine"] == "x86_64"
+          and hello["name"] == "Prüfling" and hello["sha256"] == digest and hello["allow"] == VOLUME)
+    check("Wine is named", re.fullmatch(r"\d+\.\d+\.\d+ \(Wine .+\)", hello["kernel"]))
+    check("a boot has one identity", re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+          hello["boot_id"]) and seen[1]["boot_id"] == hello["boot_id"])
+    subprocess.run([SERVER, "-k"], env=wine.env, check=False)
+    subprocess.run([SERVER, "-w"], env=wine.env, check=False)
+    again = kv(talk(wine, key, ["hello"], VOLUME)["hello"])
+    check("the next boot has another", again["boot_id"] != hello["boot_id"])
+
+
+def test_wrong_key(wine, key):
+    other = make_key(wine.path("other.key"))
+    control = Control(wine, key, "hello")
+    agent = wine.start(DUT, "agent", "--control", "127.0.0.1:" + control.port, "--key", "Z:" + other,
+                       "--allow", VOLUME)
+    line = agent.stdout.readline().decode()
+    check(f"a wrong key is refused: {line}", "REFUSED" in line)
+    agent.kill()
+    agent.wait()
+    control.process.kill()
+    control.process.wait()
+    os.chmod(other, 0o644)
+    said = wine.run(DUT, "agent", "--control", "127.0.0.1", "--key", "Z:" + other, "--allow", VOLUME)
+    check(f"a key that others can read is none: {said}", said.returncode == 2
+          and b"open to other users" in said.stderr)
+
+
+def test_identify(wine, key):
+    found = talk(wine, key, ["hello", "identify=" + VOLUME, "smart=" + VOLUME, "identify=*",
+                             "fails=identify=volume.00000000"], VOLUME)
+    drive = kv(found["identify=" + VOLUME])
+    check(f"a volume goes by its serial: {drive}", drive["serial"] == VOLUME and drive["name"] == "D:")
+    check("what nobody told is not made up", drive["drive_cache"] == "unknown" and drive["fua"] == "no")
+    check("and is among all", f"serial={VOLUME}\n" in found["identify=*"])
+    check(f"no counters: {found}", found["smart=" + VOLUME].strip() == "")
+    check("another serial is no drive", "no volume" in found["fails=identify=volume.00000000"])
+
+
+def main():
+    need_windows()
+    with Wine() as wine:
+        key = make_key(wine.path("agent.key"))
+        wine.drive("d", VOLUME[-8:])
+        test_command_line(wine)
+        test_hello(wine, key)
+        test_wrong_key(wine, key)
+        test_identify(wine, key)
+
+
+if __name__ == "__main__":
+    main()
