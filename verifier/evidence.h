@@ -94,6 +94,14 @@ int pp_evidence_noise_losses(const char *folder, uint32_t cut, const char *seria
 int pp_evidence_verdict(const struct pp_evidence *evidence, const struct pp_evidence *earlier,
 	size_t earlier_count, struct pp_verdict *verdict, struct pp_error *err);
 
+/* What a folder is, before anything of it is believed; but for WHOLE, *err says it in a sentence. */
+enum pp_evidence_kind {
+	PP_EVIDENCE_NOT,        /* not there, or something else */
+	PP_EVIDENCE_UNFINISHED, /* its campaign runs, or was killed: no seal, or a cut in work */
+	PP_EVIDENCE_WHOLE,      /* so it seems: the seal decides */
+};
+enum pp_evidence_kind pp_evidence_kind(const char *folder, struct pp_error *err);
+
 /* SHA256SUMS over every file of the folder but itself, and its check. */
 int pp_evidence_seal(const char *folder, struct pp_error *err);
 int pp_evidence_check_seal(const char *folder, struct pp_error *err);

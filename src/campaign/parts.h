@@ -90,6 +90,8 @@ int pp_by_hand_off(struct pp_campaign *c, struct pp_pdu_times *times, struct pp_
 int pp_by_hand_on(struct pp_campaign *c, struct pp_pdu_times *times, struct pp_error *err);
 
 /* power.c */
+/* What the plan says of the switch; strings are the plan's. */
+void pp_power_config(const struct pp_plan *plan, struct pp_pdu_config *config);
 int64_t pp_power_allowed_in_ms(struct pp_campaign *c);
 /* Whether a rule that no waiting will lift forbids the next cut; c->pause then says which. */
 bool pp_power_forbidden(struct pp_campaign *c);
@@ -121,6 +123,9 @@ int pp_setup_identify(struct pp_campaign *c, struct pp_error *err);
 /* Builds the targets that need it, power-cycles in order, scans the bases (M2.8). */
 int pp_setup_build(struct pp_campaign *c, struct pp_error *err);
 int pp_setup_load(struct pp_campaign *c, struct pp_error *err); /* what resume needs of the last */
+/* Cuts a proven target into the areas of the sets of arms (M2.6); of proof: its size and block. */
+int pp_setup_areas(struct pp_campaign *c, struct pp_stand *s, const struct pp_proof *proof,
+	struct pp_error *err);
 int pp_stand_prove(struct pp_campaign *c, struct pp_stand *s, struct pp_proof *proof,
 	struct pp_error *err);
 int pp_stand_release(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err);

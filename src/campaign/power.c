@@ -40,10 +40,8 @@ static int64_t of_plan(int64_t ms)
 	return ms < 0 ? 0 : ms == 0 ? -1 : ms;
 }
 
-static void fill_config(struct pp_campaign *c)
+void pp_power_config(const struct pp_plan *p, struct pp_pdu_config *cfg)
 {
-	const struct pp_plan *p = &c->plan;
-	struct pp_pdu_config *cfg = &c->pdu_config;
 	uint32_t i;
 
 	memset(cfg, 0, sizeof(*cfg));
@@ -70,8 +68,6 @@ static void fill_config(struct pp_campaign *c)
 	cfg->verify_timeout_ms = of_plan(p->verify_ms);
 	cfg->stagger_ms = of_plan(p->stagger_ms);
 	cfg->watts_stale_ms = of_plan(p->watts_stale_ms);
-	cfg->record = record;
-	cfg->record_arg = c;
 }
 
 static void complain(void *arg, const char *complaint)
@@ -104,7 +100,9 @@ int pp_power_open(struct pp_campaign *c, struct pp_error *err)
 		pp_say(c, "no power switch: you will be asked to pull the plug");
 		return 0;
 	}
-	fill_config(c);
+	pp_power_config(&c->plan, &c->pdu_config);
+	c->pdu_config.record = record;
+	c->pdu_config.record_arg = c;
 	c->pdu = pp_pdu_open(&c->pdu_config, err);
 	if (!c->pdu)
 		return pp_fail_within(err, "power switch");

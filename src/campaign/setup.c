@@ -331,7 +331,7 @@ static int plan_noise(struct pp_stand *s, const struct pp_proof *proof, uint64_t
 }
 
 /* Cuts the target into areas, one for each set of arms that this drive has. */
-static int plan_areas(struct pp_campaign *c, struct pp_stand *s, const struct pp_proof *proof,
+int pp_setup_areas(struct pp_campaign *c, struct pp_stand *s, const struct pp_proof *proof,
 	struct pp_error *err)
 {
 	uint32_t i, n = 0, k = 0;
@@ -498,7 +498,7 @@ static int build_one(struct pp_campaign *c, struct pp_stand *s, struct pp_error 
 		return pp_fail_os(err, ENOMEM, "cannot build a target");
 	if (s->plan->format[0] && format_drive(c, s, err) != 0)
 		goto out;
-	if (prove_or_fail(c, s, proof, err) != 0 || (!s->planned && plan_areas(c, s, proof, err) != 0))
+	if (prove_or_fail(c, s, proof, err) != 0 || (!s->planned && pp_setup_areas(c, s, proof, err) != 0))
 		goto out;
 	if (c->plan.matrix_ms && c->setups == 0 && measure_speed(c, s, err) != 0) {
 		/* Speed is a service; its absence is no reason not to judge. */

@@ -19,6 +19,7 @@
 #include "lab_keys.h"
 #include "show.h"
 #include "src/campaign/controller.h"
+#include "src/campaign/dry_run.h"
 #include "src/core/text.h"
 #include "src/core/tree.h"
 
@@ -297,15 +298,18 @@ static const char *sentence(const struct pp_campaign_result *result)
 
 static int show(struct run *r, const struct pp_campaign_result *result)
 {
-	char outlet[256], clean[512], where[8240];
+	char outlet[256], clean[640], where[8240];
 	struct pp_report_end end = { .where = where, .outlet = outlet, .clean_up = clean };
 	const char *folder = r->out;
 	int status;
 
 	snprintf(where, sizeof(where), "%s (plugpull judge %s)", r->out, r->out);
 	snprintf(outlet, sizeof(outlet), "%s is %s", result->outlet, result->outlet_state);
-	if (r->plan.has_lab)
+	if (r->plan.has_lab && result->end == PP_CAMPAIGN_DONE)
 		snprintf(clean, sizeof(clean), "nothing is left running; the lab's machine and drives are gone");
+	else if (r->plan.has_lab)
+		snprintf(clean, sizeof(clean), "nothing is left running; '%.400s.lab', the lab's drives, "
+			"stays for --resume", r->out);
 	else
 		snprintf(clean, sizeof(clean), "on the machine: remove the target ('plugpull.target*', "
 			"'plugpull.noise'), and the agent with 'plugpull agent --uninstall'");
@@ -342,16 +346,53 @@ static int run_campaign(struct run *r)
 	r->config.ctx = r;
 	rc = pp_campaign_run(&r->config, &result, &err);
 	listening(NULL, NULL, 0);
-	close_lab(r, rc == 0 && result.end == PP_CAMPAIGN_DONE);
+	/* Without evidence there is nothing to go on with either. */
+	close_lab(r, (rc == 0 && result.end == PP_CAMPAIGN_DONE) || access(r->out, F_OK) != 0);
 	clear_line(r);
 	pp_tree_give_to_sudo_user(r->out);
 	if (rc != 0) {
 		fprintf(stderr, "plugpull campaign: %s\n", err.text);
+		if (r->plan.has_lab && access(r->out, F_OK) == 0)
+			fprintf(stderr, "plugpull campaign: '%s.lab', the lab's drives, stays for --resume\n",
+				r->out);
 		if (result.outlet[0])
 			fprintf(stderr, "plugpull campaign: %s is %s\n", result.outlet, result.outlet_state);
 		return 2;
 	}
 	return show(r, &result);
+}
+
+static void dry_finding(void *ctx, bool problem, const char *text)
+{
+	const struct run *r = ctx;
+
+	fprintf(stderr, "plugpull campaign: %s: %s%s\n", r->plan_path, problem ? "" : "note: ", text);
+}
+
+static int dry_run(struct run *r)
+{
+	const struct pp_plan *p = &r->plan;
+	struct pp_dry_run found;
+	char text[300];
+	uint32_t i;
+
+	pp_plan_dry_run(p, r->config.cuts, dry_finding, r, &found);
+	for (i = 0; p->has_lab && i < p->drives; i++) {
+		if (r->lab_config.drives[i].size_bytes >= p->drive[i].size_bytes)
+			continue;
+		snprintf(text, sizeof(text), "drive '%.64s': size_mib = %llu is more than the lab's drive has",
+			p->drive[i].name, (unsigned long long)p->drive[i].size_bytes >> 20);
+		dry_finding(r, true, text);
+		found.problems++;
+	}
+	if (found.problems) {
+		fprintf(stderr, "plugpull campaign: %s: %u problem%s; nothing was touched\n", r->plan_path,
+			found.problems, found.problems == 1 ? "" : "s");
+		return 2;
+	}
+	printf("%s: plan is sound; %u drive%s, criterion %s, about %u cuts; evidence would go to %s\n",
+		r->plan_path, p->drives, p->drives == 1 ? "" : "s", p->criterion.text, found.cuts, r->out);
+	return 0;
 }
 
 int pp_cmd_campaign(int argc, char **argv)
@@ -378,10 +419,7 @@ int pp_cmd_campaign(int argc, char **argv)
 		return usage(err.text);
 	for (i = 0; i < r.plan.earlier_count; i++)
 		r.earlier[r.earlier_count++] = r.plan.earlier[i];
-	if (r.dry_run) {
-		printf("%s: plan is sound; %u drive%s, criterion %s; evidence would go to %s\n", r.plan_path,
-			r.plan.drives, r.plan.drives == 1 ? "" : "s", r.plan.criterion.text, r.out);
-		return 0;
-	}
+	if (r.dry_run)
+		return dry_run(&r);
 	return run_campaign(&r);
 }

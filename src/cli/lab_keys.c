@@ -107,9 +107,50 @@ static int set_key(struct pp_lab_of_plan *lab, const struct pp_plan *plan, const
 	return set_all(lab, plan, key, value);
 }
 
+/* What each key takes, for a person whose word was not. */
+static const struct {
+	const char *key, *takes;
+	bool of_drive; /* also KEY.DRIVE */
+} takes[] = {
+	{ "rig", "vm or loop", false }, { "accel", "kvm or tcg", false },
+	{ "kernel", "a folder", false }, { "agent", "linux or windows", false },
+	{ "seed", "a number", false }, { "behaviour", "a name of plugpull-lab(1)", true },
+	{ "order", "oldest or random", true },
+	{ "size", "bytes, such as 512M", true }, { "cache", "bytes, such as 8M", true },
+	{ "destage", "bytes a second, such as 4M", true }, { "survive", "a percentage", true },
+	{ "latency-us", "a number", true }, { "block", "512 or 4096", true },
+};
+
+static void explain(const struct pp_plan *plan, const char *key, char *out, size_t bytes)
+{
+	size_t name = strcspn(key, "."), used = 0, i;
+	uint32_t d;
+
+	for (i = 0; i < sizeof(takes) / sizeof(takes[0]); i++)
+		if (strlen(takes[i].key) == name && strncmp(takes[i].key, key, name) == 0)
+			break;
+	if (i == sizeof(takes) / sizeof(takes[0])) {
+		used = (size_t)snprintf(out, bytes, "no such key; there are ");
+		for (i = 0; i < sizeof(takes) / sizeof(takes[0]); i++)
+			used += (size_t)snprintf(out + used, bytes - used, "%s%s", i ? ", " : "",
+				takes[i].key);
+		return;
+	}
+	for (d = 0; key[name] && d < plan->drives; d++)
+		if (strcmp(plan->drive[d].name, key + name + 1) == 0)
+			break;
+	if (key[name] && !takes[i].of_drive)
+		snprintf(out, bytes, "%s is the lab's, not a drive's", takes[i].key);
+	else if (key[name] && d == plan->drives)
+		snprintf(out, bytes, "no [drive %s]", key + name + 1);
+	else
+		snprintf(out, bytes, "%s takes %s", takes[i].key, takes[i].takes);
+}
+
 int pp_lab_of_plan(struct pp_lab_of_plan *lab, const struct pp_plan *plan, const char *file,
 	struct pp_error *err)
 {
+	char why[300];
 	bool windows;
 	uint32_t i;
 
@@ -134,9 +175,11 @@ int pp_lab_of_plan(struct pp_lab_of_plan *lab, const struct pp_plan *plan, const
 		strcpy(lab->drives[i].serial, plan->drive[i].serial);
 	}
 	for (i = 0; i < plan->lab_keys; i++)
-		if (set_key(lab, plan, plan->lab[i].key, plan->lab[i].value) != 0)
-			return pp_fail(err, PP_ERR_USAGE, "%s:%d: [lab] cannot use '%s = %s'", file,
-				plan->lab[i].line, plan->lab[i].key, plan->lab[i].value);
+		if (set_key(lab, plan, plan->lab[i].key, plan->lab[i].value) != 0) {
+			explain(plan, plan->lab[i].key, why, sizeof(why));
+			return pp_fail(err, PP_ERR_USAGE, "%s:%d: [lab] cannot use '%s = %s': %s", file,
+				plan->lab[i].line, plan->lab[i].key, plan->lab[i].value, why);
+		}
 	for (i = 0; i < plan->drives; i++)
 		if (pp_lab_drive_check(&lab->drives[i], err) != 0)
 			return pp_fail_within(err, "%s: [lab], drive '%s'", file, plan->drive[i].name);

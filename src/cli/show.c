@@ -132,13 +132,22 @@ static void fill_source(struct shown *s)
 static int check_seal(const struct pp_show *show, struct shown *s, const char *folder,
 	struct pp_error *err)
 {
-	struct pp_error ignored;
+	struct pp_error ignored, why;
+	enum pp_evidence_kind kind;
 
 	if (pp_evidence_seal_sum(folder, s->seal, &ignored) != 0)
 		s->seal[0] = '\0';
 	s->source.sealed = show->just_sealed || pp_evidence_check_seal(folder, err) == 0;
 	if (s->source.sealed)
 		return 0;
+	/* A campaign that runs, or a folder of another kind, is not what --unsealed is for. */
+	kind = pp_evidence_kind(folder, &why);
+	if (kind == PP_EVIDENCE_NOT || (kind == PP_EVIDENCE_UNFINISHED && !show->unsealed)) {
+		fprintf(stderr, "plugpull %s: %s\n", show->command, why.text);
+		return -1;
+	}
+	if (kind == PP_EVIDENCE_UNFINISHED)
+		*err = why;
 	fprintf(stderr, "plugpull %s: %s%s\n", show->command, err->text, show->unsealed ?
 		"; judged all the same, as --unsealed asks" : "; --unsealed judges it all the same");
 	return show->unsealed ? 0 : -1;

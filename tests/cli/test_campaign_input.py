@@ -7,6 +7,7 @@ one fault each; a campaign against the fake machine whose evidence is then spoil
 
 Guards design.md, sections 5 to 7, and M4.6.
 """
+import json
 import os
 import shutil
 import socket
@@ -110,6 +111,28 @@ def dry_run():
         got = campaign(rig, "--dry-run")
         check(got.stderr, got.returncode == 0 and "sound" in got.stdout)
         check("touches nothing", not os.path.exists(rig.out) and rig.power() == "on")
+        # what the plan's words alone cannot say
+        for keys, words in (
+                ({"pdu": {"profile": "frob"}}, "no profile 'frob'"),
+                ({"pdu": {"profile": "shelly-gen2", "url": "h", "outlets": "x1"}}, "is not an outlet"),
+                ({"pdu": {"profile": "pdudaemon", "url": "http://h:16421"}}, "cannot read an outlet back"),
+                ({"pdu": {"device_restore_s": 60}}, "no timed restore"),
+                ({"pdu": {"credentials": "{dir}/none"}}, "none"),
+                ({"pdu": {"cycles_max": 2}}, "cycles_max = 2, but about"),
+                ({"machine": {"key": "{dir}/none"}}, "[machine]: "),
+                ({"drive d": {"size_mib": 1}, "arms": {"lanes": 64}}, "is too small"),
+                ({"arms": {"record_bytes": 1000}}, "multiple of 512"),
+                ({"arms": {"methods": "write"}}, "none could become SAFE"),
+                ({"campaign": {"cuts": 3}}, "needs 5 clean cuts of an arm")):
+            rig.plan(**{k.replace(" ", "_"): v for k, v in keys.items()})
+            readable(campaign(rig, "--dry-run"), [words, "problem"])
+            check("touches nothing", not os.path.exists(rig.out) and rig.power() == "on")
+        rig.plan(campaign={"criterion": "95/90"}, arms={"record_bytes": 512},
+                 pdu={"cycles_per_hour": 20})
+        got = campaign(rig, "--dry-run")
+        check(got.stderr + got.stdout, got.returncode == 0 and "about 29 cuts" in got.stdout and
+              "at least 1.4 hours" in got.stderr and "if its blocks have 4096 bytes" in got.stderr)
+        rig.plan()
         for args in (["--cuts", "0"], ["--cuts", "x"], ["--frob"], ["--cuts"]):
             check(str(args), campaign(rig, *args).returncode == 2)
         got = subprocess.run([PLUGPULL, "campaign"], capture_output=True, text=True)
@@ -282,6 +305,34 @@ def foreign_evidence():
                    "INCONCLUSIVE" in got.stdout))
             check(name, rig.judge().returncode == 2)
             os.replace(path + ".keep", path)
+        # what it is that is judged, and no offer to judge it all the same
+        cut = os.path.join(rig.out, "cuts", "0001")
+        lab = rig.out + ".lab"
+        os.mkdir(lab)
+        running = os.path.join(rig.dir, "running")
+        shutil.copytree(rig.out, running)
+        with open(os.path.join(running, "cuts", "0001", "cut.json")) as f:
+            facts = json.load(f)
+        facts["state"] = "scanning"
+        with open(os.path.join(running, "cuts", "0001", "cut.json"), "w") as f:
+            json.dump(facts, f)
+        killed = os.path.join(rig.dir, "killed")
+        shutil.copytree(rig.out, killed)
+        os.unlink(os.path.join(killed, "SHA256SUMS"))
+        begun = os.path.join(rig.dir, "begun")
+        os.makedirs(os.path.join(begun, "cuts"))
+        shutil.copy(rig.plan_path, begun)
+        for folder, words in ((rig.dir, "is no evidence"), (cut, "is a part of"), (lab, "lab's drives"),
+                              (os.path.join(cut, "FAKE1"), "is a part of"), (begun, "only begun"),
+                              (running, "--resume"), (killed, "--resume"), ("/nonexistent", "No such"),
+                              (rig.plan_path, "is no folder")):
+            got = subprocess.run([PLUGPULL, "judge", folder], capture_output=True, text=True)
+            readable(got, [words])
+            check(got.stderr, "--unsealed" not in got.stderr)
+        for folder in (running, killed):
+            got = subprocess.run([PLUGPULL, "judge", "--unsealed", folder], capture_output=True,
+                                 text=True)
+            check(got.stderr + got.stdout, "UNSEALED: " in got.stdout and "--resume" in got.stderr)
         for folder in ("/", rig.dir, "/nonexistent", "/dev/null", rig.plan_path):
             for args in ([], ["--unsealed"]):
                 got = subprocess.run([PLUGPULL, "judge", *args, folder], capture_output=True,

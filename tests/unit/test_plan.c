@@ -58,6 +58,8 @@ static const struct {
 	{ "workload = overwrit\n", "no workload 'overwrit'" },
 	{ "[arms x]\nmethods = fdatasyn\n", "no method 'fdatasyn'" },
 	{ "[arms x]\n", "[arms x] names no methods" },
+	{ "[arms x]\nmethods = all, fdatasync\n", "methods = all stands alone" },
+	{ "[arms x]\nmethods = fdatasync, all\n", "methods = all stands alone" },
 	{ "[arm]\n", "no section [arm]" },
 	{ "[ARMS]\n", "no section [ARMS]" },
 	{ "[drive]\nserial = S2\n", "a drive needs a name" },
