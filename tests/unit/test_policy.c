@@ -529,7 +529,7 @@ static void test_fault_walk(void **state)
 				assert_true(at < 10);
 				open_machine(disks[d][0]);
 				fake.old_kernel = true;
-				fake.cache = k != 0; /* so that each setting has something to do */
+				fake.cache = k == 1; /* so that each setting has something to do, or two things */
 				belief_of(disks[d][1], before);
 				fake.fail_at = at;
 				rc = pp_policy_set_on(&fake.host, disks[d][1], &pp_policy_settings[k], &saved, &err);
@@ -538,7 +538,7 @@ static void test_fault_walk(void **state)
 				assert_int_equal(err.class, PP_ERR_SYSTEM);
 				belief_of(disks[d][1], belief);
 				assert_string_equal(belief, before);
-				assert_int_equal(fake.cache, k != 0);
+				assert_int_equal(fake.cache, k == 1);
 				assert_string_equal(saved.queue_write_cache, before);
 			}
 		}
