@@ -46,7 +46,7 @@ PP_CPPFLAGS := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_WIN32_WINNT=0x0A00 -D__US
                -Isrc -I. -I$(OBJ) -I$(OBJ)/include
 PP_CFLAGS   := -std=gnu11 -pthread $(WARN) $(HARDEN_$(VARIANT))
 PP_LDFLAGS  := -pthread $(HARDEN_release)
-DUT_LIBS    := -lws2_32 -lbcrypt -ladvapi32 -lshell32 -lwinmm -lntdll -lm
+DUT_LIBS    := -lws2_32 -lbcrypt -ladvapi32 -lshell32 -lsetupapi -lwinmm -lntdll -lm
 DUT         := plugpull-dut.exe
 endif
 

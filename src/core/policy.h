@@ -160,8 +160,9 @@ int pp_policy_get(const struct pp_kv *kv, const char *prefix, struct pp_policy *
 
 /*
  * The guard: from begin to end (they nest; any thread) pp_policy_read, _save, _set and _restore of this
- * disk refuse with PP_ERR_REFUSED, and pp_drive_read on Windows leaves out the query that flushes. At
- * most PP_POLICY_RUNS_MAX runs at a time: one more guards every disk.
+ * disk refuse with PP_ERR_REFUSED, and identify on Windows leaves out the query that flushes
+ * (pp_drive_read never sends it). At most PP_POLICY_RUNS_MAX runs at a time: one more guards every
+ * disk.
  */
 #define PP_POLICY_RUNS_MAX 32
 void pp_policy_run_begin(const char *disk);

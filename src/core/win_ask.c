@@ -371,7 +371,7 @@ int pp_win_ask(const struct pp_win_storage *s, unsigned disk, enum pp_win_questi
 	struct pp_win_facts *facts, struct pp_error *err)
 {
 	struct ask a = {.s = s, .f = facts};
-	bool all = questions == PP_WIN_ASK_ALL;
+	bool all = questions == PP_WIN_ASK_ALL, counters = questions != PP_WIN_ASK_QUIETLY;
 	char name[PP_DRIVE_NAME_BYTES], why[64];
 
 	memset(facts, 0, sizeof(*facts));
@@ -392,9 +392,9 @@ int pp_win_ask(const struct pp_win_storage *s, unsigned disk, enum pp_win_questi
 	facts->nvme_error = facts->nvme_feature_error = facts->nvme_log_error = PP_WIN_NOT_ASKED;
 	facts->ata_error = facts->ata_smart_error = PP_WIN_NOT_ASKED;
 	if (!facts->descriptor_error && facts->bus == PP_WIN_BUS_NVME)
-		ask_nvme_pages(&a, all);
+		ask_nvme_pages(&a, counters);
 	if (!facts->descriptor_error && pp_win_bus_is_ata(facts->bus))
-		ask_ata(&a, all);
+		ask_ata(&a, counters);
 	s->close(s->ctx, a.device);
 	return 0;
 }

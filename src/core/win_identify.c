@@ -312,3 +312,79 @@ int pp_win_drive_of_path(const struct pp_win_storage *s, const char *path, struc
 		add_disk(stack, disks[i], 1);
 	return 0;
 }
+
+/* ---- what drives have in common ------------------------------------------------------------ */
+
+static bool holds(const unsigned *disks, size_t count, unsigned disk)
+{
+	for (size_t i = 0; i < count; i++)
+		if (disks[i] == disk)
+			return true;
+	return false;
+}
+
+/* A letter whose volume spans both (a dynamic disk's); volumes without a letter are not looked at. */
+static char find_span(const struct pp_win_storage *s, unsigned a, unsigned b)
+{
+	for (char letter = 'A'; letter <= 'Z'; letter++) {
+		char path[4] = {letter, ':', '\\', '\0'};
+		unsigned disks[PP_STACK_MAX];
+		struct pp_win_volume volume;
+		size_t count;
+
+		if (s->volume(s->ctx, path, &volume) == 0 && !volume.remote && volume.device[0] &&
+			strcmp(volume.mount_point, path) == 0 &&
+			pp_win_disks_of(s, &volume, disks, PP_STACK_MAX, &count) == 0 &&
+			holds(disks, count, a) && holds(disks, count, b))
+			return letter;
+	}
+	return '\0';
+}
+
+int pp_win_drives_share(const struct pp_win_storage *s, const char *a, const char *b, char *why,
+	size_t why_bytes, struct pp_error *err)
+{
+	struct pp_drive_info drive_a, drive_b;
+	unsigned disk_a = 0, disk_b = 0;
+	char letter;
+
+	if (pp_win_drive_read(s, a, &drive_a, err) != 0 || pp_win_drive_read(s, b, &drive_b, err) != 0)
+		return -1;
+	pp_win_disk_number(a, &disk_a);
+	pp_win_disk_number(b, &disk_b);
+	if (disk_a == disk_b) {
+		snprintf(why, why_bytes, "both are %s", drive_a.name);
+		return 1;
+	}
+	if (drive_a.raid_controller[0] && drive_b.raid_controller[0]) {
+		snprintf(why, why_bytes, "both hang on a RAID controller, perhaps the same");
+		return 1;
+	}
+	letter = find_span(s, disk_a, disk_b);
+	if (letter)
+		snprintf(why, why_bytes, "volume %c: lies on both", letter);
+	return letter != '\0';
+}
+
+int pp_win_drive_carries_system(const struct pp_win_storage *s, const char *name, char *why,
+	size_t why_bytes, struct pp_error *err)
+{
+	unsigned disks[PP_STACK_MAX], disk;
+	struct pp_win_volume volume;
+	size_t count = 0;
+	uint32_t error;
+	char text[64];
+
+	if (!pp_win_disk_number(name, &disk))
+		return pp_fail(err, PP_ERR_UNSUPPORTED, "there is no physical drive '%s'", name);
+	error = s->system_volume(s->ctx, &volume);
+	if (!error)
+		error = pp_win_disks_of(s, &volume, disks, PP_STACK_MAX, &count);
+	if (error)
+		return pp_fail(err, PP_ERR_SYSTEM, "cannot tell which drive Windows runs from: %s",
+			pp_win_error_text(error, text));
+	if (!holds(disks, count, disk))
+		return 0;
+	snprintf(why, why_bytes, "%.40s, where Windows is, is on it", volume.mount_point);
+	return 1;
+}

@@ -75,8 +75,9 @@ struct pp_win_facts {
 };
 
 enum pp_win_questions {
-	PP_WIN_ASK_QUIETLY, /* identity and cache; nothing that flushes: pp_drive_read */
-	PP_WIN_ASK_ALL,     /* also the flushing query (left out while the disk is in a run) and SMART */
+	PP_WIN_ASK_QUIETLY,  /* identity and cache; nothing that flushes: pp_drive_read */
+	PP_WIN_ASK_COUNTERS, /* also SMART */
+	PP_WIN_ASK_ALL,      /* also the query that flushes, but not while the disk is in a run */
 };
 
 /* Asks everything; single refusals are in the facts. -1: there is no such drive, or no way to open it. */
@@ -116,6 +117,12 @@ int pp_win_drive_find(const struct pp_win_storage *s, const char *id, struct pp_
 	struct pp_error *err);
 int pp_win_drive_of_path(const struct pp_win_storage *s, const char *path, struct pp_stack *stack,
 	struct pp_error *err);
+/* Looks at the volumes that have a letter. */
+int pp_win_drives_share(const struct pp_win_storage *s, const char *a, const char *b, char *why,
+	size_t why_bytes, struct pp_error *err);
+/* By the volume of Windows itself. */
+int pp_win_drive_carries_system(const struct pp_win_storage *s, const char *name, char *why,
+	size_t why_bytes, struct pp_error *err);
 /* The number in "PhysicalDrive12" or "\\.\PhysicalDrive12", whole; false otherwise. */
 bool pp_win_disk_number(const char *name, unsigned *disk);
 /* The physical drives beneath a volume. */
