@@ -17,17 +17,35 @@ bool pp_volume_is_id(const char *id)
 		strspn(id + n, "0123456789ABCDEF") == 8 && strlen(id) == n + 8;
 }
 
+/* By the root folder: the volume's own device may refuse what the file system on it tells. */
+static DWORD read_serial(const wchar_t *root, DWORD *serial)
+{
+	HANDLE handle = CreateFileW(root, FILE_READ_ATTRIBUTES, FILE_SHARE_READ | FILE_SHARE_WRITE |
+		FILE_SHARE_DELETE, NULL, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
+	BY_HANDLE_FILE_INFORMATION facts = { 0 };
+	DWORD code = 0;
+
+	if (handle == INVALID_HANDLE_VALUE)
+		return GetLastError();
+	if (!GetFileInformationByHandle(handle, &facts))
+		code = GetLastError();
+	CloseHandle(handle);
+	*serial = facts.dwVolumeSerialNumber;
+	return code;
+}
+
 /* 0, or a Win32 code. */
 static DWORD read_volume(wchar_t letter, struct pp_drive_info *info)
 {
 	wchar_t root[] = L"D:\\";
 	ULARGE_INTEGER total = { 0 }, ignored;
-	DWORD serial, per_cluster, sector = 0, free_clusters, clusters;
+	DWORD serial = 0, per_cluster, sector = 0, free_clusters, clusters, code;
 
 	memset(info, 0, sizeof(*info));
 	root[0] = letter;
-	if (!GetVolumeInformationW(root, NULL, 0, &serial, NULL, NULL, NULL, 0))
-		return GetLastError();
+	code = read_serial(root, &serial);
+	if (code != 0)
+		return code;
 	GetDiskFreeSpaceExW(root, &ignored, &total, NULL);
 	GetDiskFreeSpaceW(root, &per_cluster, &sector, &free_clusters, &clusters);
 	snprintf(info->name, sizeof(info->name), "%c:", (char)letter);
