@@ -36,6 +36,7 @@ static json_t *planned_json(const struct pp_planned_arm *arm)
 	json_object_set_new(o, "workload", json_string(arm->workload));
 	json_object_set_new(o, "target", json_string(arm->target));
 	json_object_set_new(o, "pattern", json_string(arm->pattern));
+	json_object_set_new(o, "setting", json_string(arm->setting));
 	json_object_set_new(o, "optional", json_boolean(arm->optional));
 	json_object_set_new(o, "na_reason", json_string(arm->na_reason));
 	return o;
@@ -84,6 +85,8 @@ static void get_planned(struct pp_json_in *in, const json_t *list, struct pp_cam
 		pp_json_str(in, "workload", arm->workload, sizeof(arm->workload));
 		pp_json_str(in, "target", arm->target, sizeof(arm->target));
 		pp_json_str(in, "pattern", arm->pattern, sizeof(arm->pattern));
+		if (json_object_get(in->object, "setting")) /* since policy is a factor */
+			pp_json_str(in, "setting", arm->setting, sizeof(arm->setting));
 		arm->optional = pp_json_bool(in, "optional");
 		pp_json_str(in, "na_reason", arm->na_reason, sizeof(arm->na_reason));
 		facts->planned_count++;

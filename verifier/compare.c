@@ -113,6 +113,7 @@ static void note_conditions(struct pp_comparison *c)
 	add_difference(text, sizeof(text), "file system", a->fs, b->fs);
 	add_difference(text, sizeof(text), "mount options", a->mount_options, b->mount_options);
 	add_difference(text, sizeof(text), "policy", a->policy, b->policy);
+	add_difference(text, sizeof(text), "policy setting", a->setting, b->setting);
 	add_difference(text, sizeof(text), "kernel", a->kernel, b->kernel);
 	add_difference(text, sizeof(text), "kind of cut", a->cut_kind, b->cut_kind);
 	add_number(text, sizeof(text), "lanes", a->lanes, b->lanes);

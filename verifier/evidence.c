@@ -263,6 +263,8 @@ static int load_speed(struct loader *l)
 		pp_json_str(&in, "serial", row->serial, sizeof(row->serial));
 		pp_json_str(&in, "method", row->method, sizeof(row->method));
 		pp_json_str(&in, "workload", row->workload, sizeof(row->workload));
+		if (json_object_get(in.object, "setting")) /* since policy is a factor */
+			pp_json_str(&in, "setting", row->setting, sizeof(row->setting));
 		row->ops_per_s = json_number_value(json_object_get(in.object, "ops_per_s"));
 		row->latency_ns_p50 = pp_json_int(&in, "latency_ns_p50", 0, INT64_MAX);
 		row->latency_ns_p99 = pp_json_int(&in, "latency_ns_p99", 0, INT64_MAX);
@@ -286,6 +288,7 @@ int pp_speed_save(const struct pp_speed_row *rows, size_t count, const char *fol
 		json_object_set_new(row, "serial", json_string(rows[i].serial));
 		json_object_set_new(row, "method", json_string(rows[i].method));
 		json_object_set_new(row, "workload", json_string(rows[i].workload));
+		json_object_set_new(row, "setting", json_string(rows[i].setting));
 		json_object_set_new(row, "ops_per_s", json_real(rows[i].ops_per_s));
 		json_object_set_new(row, "latency_ns_p50", json_integer(rows[i].latency_ns_p50));
 		json_object_set_new(row, "latency_ns_p99", json_integer(rows[i].latency_ns_p99));

@@ -11,7 +11,7 @@
 
 #include "json.h"
 
-enum field_type { TEXT, I64, U32, U64, BOOL };
+enum field_type { TEXT, TEXT_SINCE, I64, U32, U64, BOOL };
 
 struct field {
 	const char *key;
@@ -21,6 +21,8 @@ struct field {
 };
 
 #define F_TEXT(s, m) { #m, TEXT, offsetof(struct s, m), (int)sizeof(((struct s *)0)->m) }
+/* Not in evidence of earlier versions: "" there. */
+#define F_TEXT_SINCE(s, m) { #m, TEXT_SINCE, offsetof(struct s, m), (int)sizeof(((struct s *)0)->m) }
 #define F_I64(s, m)  { #m, I64, offsetof(struct s, m), 0 }
 #define F_U32(s, m)  { #m, U32, offsetof(struct s, m), 0 }
 #define F_U64(s, m)  { #m, U64, offsetof(struct s, m), 0 }
@@ -49,7 +51,8 @@ static const struct field run_fields[] = {
 	F_U32(pp_run_facts, index), F_TEXT(pp_run_facts, serial), F_TEXT(pp_run_facts, model),
 	F_TEXT(pp_run_facts, firmware), F_TEXT(pp_run_facts, wwn), F_TEXT(pp_run_facts, transport),
 	F_TEXT(pp_run_facts, method), F_TEXT(pp_run_facts, fs), F_TEXT(pp_run_facts, mount_options),
-	F_TEXT(pp_run_facts, policy_wanted), F_TEXT(pp_run_facts, policy), F_TEXT(pp_run_facts, policy_after), F_BOOL(pp_run_facts, fua),
+	F_TEXT_SINCE(pp_run_facts, setting), F_TEXT(pp_run_facts, policy_wanted),
+	F_TEXT(pp_run_facts, policy), F_TEXT(pp_run_facts, policy_after), F_BOOL(pp_run_facts, fua),
 	F_U32(pp_run_facts, pace_per_s), F_BOOL(pp_run_facts, no_volatile_cache), F_BOOL(pp_run_facts, noise),
 	F_BOOL(pp_run_facts, cache_protected), F_U64(pp_run_facts, drive_bytes),
 	F_TEXT(pp_run_facts, base), F_BOOL(pp_run_facts, failed), F_TEXT(pp_run_facts, failed_text),
@@ -107,7 +110,8 @@ static void put_fields(json_t *object, const struct field *fields, size_t count,
 		json_t *value = NULL;
 
 		switch (fields[i].type) {
-		case TEXT: value = text_of(at); break;
+		case TEXT:
+		case TEXT_SINCE: value = text_of(at); break;
 		case I64: value = json_integer(*(const int64_t *)(const void *)at); break;
 		case U32: value = json_integer(*(const uint32_t *)(const void *)at); break;
 		case U64: value = json_integer((int64_t)*(const uint64_t *)(const void *)at); break;
@@ -126,6 +130,12 @@ static void get_fields(struct pp_json_in *in, const struct field *fields, size_t
 		const char *key = fields[i].key;
 
 		switch (fields[i].type) {
+		case TEXT_SINCE:
+			if (!json_object_get(in->object, key)) {
+				at[0] = '\0';
+				break;
+			}
+			/* fall through */
 		case TEXT: pp_json_str(in, key, at, fields[i].bytes); break;
 		case I64: *(int64_t *)(void *)at = pp_json_int(in, key, 0, INT64_MAX); break;
 		case U32: *(uint32_t *)(void *)at = (uint32_t)pp_json_int(in, key, 0, UINT32_MAX); break;

@@ -79,7 +79,9 @@ struct pp_run_facts {
 	enum pp_target_kind kind;
 	struct pp_layout layout;
 	char fs[PP_TEXT_SHORT], mount_options[256];
-	char policy_wanted[PP_TEXT_SHORT]; /* of the arm: as it was when the campaign began (M1.5) */
+	char setting[16];               /* of the arm: "cache-off", ...; "" where its plan names none */
+	char policy_wanted[PP_TEXT_SHORT]; /* of the arm: as it was when the campaign began, or when this
+	                                 * setting was first made and read back (M1.5) */
 	char policy[PP_TEXT_SHORT];     /* read back before the run */
 	char policy_after[PP_TEXT_SHORT]; /* and after the boot; "" where it was not */
 	uint32_t pace_per_s;            /* M7.3: records a second that each lane was held to; 0: none */

@@ -21,6 +21,7 @@ static void fill_key(const struct pp_case *c, struct pp_arm_key *key)
 	pp_text_copy(key->fs, sizeof(key->fs), r->fs);
 	pp_text_copy(key->mount_options, sizeof(key->mount_options), r->mount_options);
 	pp_text_copy(key->policy, sizeof(key->policy), r->policy_wanted);
+	pp_text_copy(key->setting, sizeof(key->setting), r->setting);
 	pp_text_copy(key->kernel, sizeof(key->kernel), c->cut.kernel);
 	pp_text_copy(key->cut_kind, sizeof(key->cut_kind), c->cut.cut_kind);
 	pp_text_copy(key->pattern, sizeof(key->pattern), pp_layout_pattern_name(&r->layout));
@@ -389,6 +390,8 @@ int pp_judge_case(const struct pp_case *c, const struct pp_witness *witness,
 	t->lost_age_ns_min = t->lost_age_ns_max = -1;
 	t->fs_damaged = c->run.fs_damaged;
 	t->policy_lost = c->run.policy_after[0] && strcmp(c->run.policy, c->run.policy_after) != 0;
+	if (t->policy_lost)
+		pp_text_copy(t->policy_after, sizeof(t->policy_after), c->run.policy_after);
 	pp_text_copy(t->resolution, sizeof(t->resolution), c->run.resolution);
 	t->swapped = c->run.swapped;
 	t->run_id = c->run.run_id;

@@ -94,6 +94,7 @@ static void put_trial(json_t *o, const struct pp_trial *t)
 	json_object_set_new(o, "serial", json_string(t->key.serial));
 	json_object_set_new(o, "method", json_string(t->key.method));
 	json_object_set_new(o, "workload", json_string(t->key.workload));
+	json_object_set_new(o, "policy_setting", json_string(t->key.setting));
 	json_object_set_new(o, "outcome", json_string(pp_trial_outcome_name(t->outcome)));
 	json_object_set_new(o, "reason", json_string(t->reason));
 	json_object_set_new(o, "resolution", json_string(t->resolution));

@@ -23,7 +23,7 @@ static int by_lot(const void *a, const void *b)
 	const struct pp_arm_key *k = &x->key, *l = &y->key;
 	const struct { const char *a, *b; } texts[] = {
 		{ k->method, l->method }, { k->workload, l->workload }, { k->pattern, l->pattern }, { k->target, l->target }, { k->fs, l->fs },
-		{ k->mount_options, l->mount_options }, { k->policy, l->policy },
+		{ k->mount_options, l->mount_options }, { k->policy, l->policy }, { k->setting, l->setting },
 		{ k->kernel, l->kernel }, { k->cut_kind, l->cut_kind } };
 	const struct { uint32_t a, b; } numbers[] = { { k->lanes, l->lanes }, { k->group, l->group },
 		{ k->record_bytes, l->record_bytes }, { k->noise, l->noise } };

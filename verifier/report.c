@@ -108,6 +108,7 @@ VALUE(firmware, string(row->arm->key.firmware))
 VALUE(method, string(row->arm->key.method))
 VALUE(workload, string(row->arm->key.workload))
 VALUE(policy, string(row->arm->key.policy))
+VALUE(setting, string(row->arm->key.setting))
 VALUE(promise, string(pp_promise_name(row->arm->promise)))
 VALUE(ops, row->speed ? real(row->speed->ops_per_s) : json_null())
 VALUE(p50, row->speed ? json_integer(row->speed->latency_ns_p50) : json_null())
@@ -303,6 +304,7 @@ const struct report_field pp_report_fields[] = {
 	{ "control_lost", NULL, 0, value_control_lost, NULL },
 	{ "control_cuts", NULL, 0, value_control_cuts, NULL },
 	{ "records_acked_within_ms", NULL, 0, value_within, NULL },
+	{ "policy_setting", NULL, 0, value_setting, NULL },
 };
 const size_t pp_report_field_count = sizeof(pp_report_fields) / sizeof(pp_report_fields[0]);
 
@@ -315,7 +317,8 @@ struct report_row pp_report_row(const struct pp_report_input *input, size_t arm)
 	for (i = 0; i < input->speed_count && !row.speed; i++)
 		if (strcmp(input->speed[i].serial, key->serial) == 0 &&
 			strcmp(input->speed[i].method, key->method) == 0 &&
-			strcmp(input->speed[i].workload, key->workload) == 0)
+			strcmp(input->speed[i].workload, key->workload) == 0 &&
+			strcmp(input->speed[i].setting, key->setting) == 0)
 			row.speed = &input->speed[i];
 	return row;
 }

@@ -16,18 +16,21 @@
 #include "src/core/error.h"
 #include "verifier/verdict.h"
 
-/* A row of the speed matrix (M10), joined to its arms by serial, method and workload. */
+/* A row of the speed matrix (M10), joined to its arms by serial, method, workload and
+ * setting of the cache policy. */
 struct pp_speed_row {
 	char serial[PP_TEXT_SHORT], method[PP_TEXT_SHORT], workload[PP_TEXT_SHORT];
 	double ops_per_s;
 	int64_t latency_ns_p50, latency_ns_p99;
 	double flushes_per_op; /* below 0: the disk does not count them */
+	char setting[16];      /* of the cache policy under which it was measured; "" for as found */
 };
 
 /* What the last lines of a campaign say; an empty or NULL text leaves its line out. */
 struct pp_report_end {
 	const char *where;    /* where the report is */
 	const char *outlet;   /* state of the outlet: "outlet 3 of rack-7 is on" */
+	const char *policy;   /* cache policies that were changed: put back, or how to */
 	const char *clean_up; /* how to clean up */
 };
 

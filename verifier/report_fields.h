@@ -42,6 +42,20 @@ struct report_line {
 struct report_line *pp_report_lines(const struct pp_report_input *input); /* malloc; NULL: no memory */
 bool pp_report_same_drive(const struct pp_arm_key *a, const struct pp_arm_key *b);
 
+/*
+ * report_policy.c, method by policy, over the lines of one drive: the settings that its arms have, in
+ * order, 0 unless they differ; whether line `at` is the first of its row; the arm of a row under a
+ * setting, NULL where there is none; what the row is called.
+ */
+#define PP_REPORT_POLICIES_MAX 4
+size_t pp_report_policies(const struct report_line *lines, size_t count, const char **names,
+	size_t most);
+bool pp_report_policy_row(const struct report_line *lines, size_t at);
+const struct report_line *pp_report_policy_cell(const struct report_line *lines, size_t count,
+	size_t row, const char *setting);
+void pp_report_policy_label(const struct report_line *lines, size_t count, size_t row, char *out,
+	size_t bytes);
+
 /* Copies what is printable ASCII, '?' for the rest: nothing from a drive steers a terminal. */
 const char *pp_report_ascii(char *out, size_t bytes, const char *text);
 

@@ -211,6 +211,37 @@ static void add_within(struct pp_buf *out, const struct report_line *lines, size
 	pp_buf_addf(out, "</tbody></table>\n");
 }
 
+/* One look: which policy of the write cache breaks which method. */
+static void add_policies(struct pp_buf *out, const struct report_line *lines, size_t count)
+{
+	const char *names[PP_REPORT_POLICIES_MAX];
+	size_t used = pp_report_policies(lines, count, names, PP_REPORT_POLICIES_MAX), i, k;
+	char label[200];
+
+	if (!used)
+		return;
+	pp_buf_addf(out, "<h3>Method by policy of the write cache</h3>\n<table><thead><tr>"
+		"<th class=\"l\">method</th>");
+	for (k = 0; k < used; k++)
+		add_element(out, "th", "l", names[k]);
+	pp_buf_addf(out, "</tr></thead><tbody>\n");
+	for (i = 0; i < count; i++) {
+		if (!pp_report_policy_row(lines, i))
+			continue;
+		pp_buf_addf(out, "<tr>");
+		pp_report_policy_label(lines, count, i, label, sizeof(label));
+		add_element(out, "td", "l", label);
+		for (k = 0; k < used; k++) {
+			const struct report_line *cell = pp_report_policy_cell(lines, count, i, names[k]);
+
+			add_element(out, "td", cell ? class_of(cell->row.arm->verdict, cell->apart) : "l",
+				cell ? pp_arm_verdict_name(cell->row.arm->verdict) : "-");
+		}
+		pp_buf_addf(out, "</tr>\n");
+	}
+	pp_buf_addf(out, "</tbody></table>\n");
+}
+
 static void add_drive(struct pp_buf *out, const struct report_line *lines, size_t count)
 {
 	const struct pp_arm_key *key = &lines[0].row.arm->key;
@@ -236,6 +267,7 @@ static void add_drive(struct pp_buf *out, const struct report_line *lines, size_
 		add_arm(out, line);
 	}
 	pp_buf_addf(out, "</table>\n");
+	add_policies(out, lines, count);
 	add_losses(out, lines, count);
 	add_within(out, lines, count);
 }

@@ -110,11 +110,61 @@ static void add_drive(struct pp_buf *out, const struct pp_arm_key *key, bool sim
 	pp_report_wrapped(out, simulated ? "simulated drive " : "drive ", text);
 }
 
+#define POLICY_LABEL 24
+#define POLICY_CELL  13
+
+/* One look: which policy of the write cache breaks which method. */
+static void add_policies(struct pp_buf *out, const struct report_line *lines, size_t count,
+	bool colour)
+{
+	const char *names[PP_REPORT_POLICIES_MAX];
+	size_t used = pp_report_policies(lines, count, names, PP_REPORT_POLICIES_MAX), i, k;
+	char label[200];
+
+	if (!used)
+		return;
+	pp_buf_addf(out, "\n%-*s", POLICY_LABEL, "policy:");
+	for (k = 0; k < used; k++)
+		pp_buf_addf(out, "%s%-*s", k ? " " : "", k + 1 < used ? POLICY_CELL : 0, names[k]);
+	pp_buf_addf(out, "\n");
+	for (i = 0; i < count; i++) {
+		if (!pp_report_policy_row(lines, i))
+			continue;
+		pp_report_policy_label(lines, count, i, label, sizeof(label));
+		if (strlen(label) >= POLICY_LABEL) {
+			pp_report_wrapped(out, "", label);
+			label[0] = '\0';
+		}
+		pp_buf_addf(out, "%-*s", POLICY_LABEL, label);
+		for (k = 0; k < used; k++) {
+			const struct report_line *cell = pp_report_policy_cell(lines, count, i, names[k]);
+			const char *word = cell ? pp_arm_verdict_name(cell->row.arm->verdict) : "-";
+			const char *paint = colour && cell && !cell->apart
+				? colour_of(cell->row.arm->verdict) : NULL;
+			int blanks = POLICY_CELL - (int)strlen(word);
+
+			pp_buf_addf(out, "%s%s%s%s%*s", k ? " " : "", paint ? paint : "", word,
+				paint ? "\033[0m" : "", k + 1 < used && blanks > 0 ? blanks : 0, "");
+		}
+		pp_buf_addf(out, "\n");
+	}
+}
+
+/* How many lines from here on are of one drive. */
+static size_t lines_of_drive(const struct report_line *lines, size_t count)
+{
+	size_t n = 1;
+
+	while (n < count && pp_report_same_drive(&lines[0].row.arm->key, &lines[n].row.arm->key))
+		n++;
+	return n;
+}
+
 static void add_tables(struct pp_buf *out, const struct pp_report_input *input,
 	const struct report_line *lines, size_t count)
 {
 	bool simulated = input->source && input->source->simulated;
-	size_t i;
+	size_t i, first = 0;
 
 	for (i = 0; i < count; i++) {
 		const struct report_line *line = &lines[i], *last = i ? &lines[i - 1] : NULL;
@@ -124,6 +174,7 @@ static void add_tables(struct pp_buf *out, const struct pp_report_input *input,
 		if (drive) {
 			pp_buf_addf(out, "%s", i ? "\n" : "");
 			add_drive(out, &line->row.arm->key, simulated);
+			first = i;
 		}
 		if (section && line->apart)
 			pp_buf_addf(out,
@@ -135,6 +186,8 @@ static void add_tables(struct pp_buf *out, const struct pp_report_input *input,
 			add_headings(out, line->apart);
 		}
 		add_arm(out, line, input->colour);
+		if (i + 1 == first + lines_of_drive(&lines[first], count - first))
+			add_policies(out, &lines[first], i + 1 - first, input->colour);
 	}
 	if (count)
 		pp_buf_addf(out,
@@ -150,6 +203,7 @@ static void add_end(struct pp_buf *out, const struct pp_report_input *input)
 	const struct { const char *lead, *text; } lines[] = {
 		{ "report:         ", end ? end->where : NULL },
 		{ "power:          ", end ? end->outlet : NULL },
+		{ "cache policy:   ", end ? end->policy : NULL },
 		{ "clean up:       ", end ? end->clean_up : NULL },
 	};
 	const char *marks[PP_MARKS_MAX + 1];

@@ -66,6 +66,7 @@ void pp_report_conditions(const struct pp_arm_key *key, char *out, size_t bytes)
 		add_part(&text, part);
 	}
 	add_part(&text, key->noise ? "noise" : "");
+	add_part(&text, key->setting);
 	add_part(&text, key->policy);
 	add_part(&text, key->cut_kind);
 	snprintf(part, sizeof(part), "kernel %s", key->kernel);

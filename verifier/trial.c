@@ -42,7 +42,7 @@ bool pp_arm_key_equal(const struct pp_arm_key *a, const struct pp_arm_key *b)
 		strcmp(a->workload, b->workload) == 0 && strcmp(a->pattern, b->pattern) == 0 &&
 		strcmp(a->target, b->target) == 0 &&
 		strcmp(a->fs, b->fs) == 0 && strcmp(a->mount_options, b->mount_options) == 0 &&
-		strcmp(a->policy, b->policy) == 0 && strcmp(a->kernel, b->kernel) == 0 &&
+		strcmp(a->policy, b->policy) == 0 && strcmp(a->setting, b->setting) == 0 && strcmp(a->kernel, b->kernel) == 0 &&
 		strcmp(a->cut_kind, b->cut_kind) == 0 && a->lanes == b->lanes &&
 		a->group == b->group && a->record_bytes == b->record_bytes && a->noise == b->noise;
 }

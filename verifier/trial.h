@@ -49,6 +49,7 @@ struct pp_arm_key {
 	char target[PP_TEXT_SHORT];      /* "raw", or "file" */
 	char fs[PP_TEXT_SHORT], mount_options[256];
 	char policy[PP_TEXT_SHORT];      /* write cache as read back from the drive: "write back, fua" */
+	char setting[16];                /* that the plan's policy asks for: "cache-off"; "" for as found */
 	char kernel[PP_TEXT_SHORT];
 	char cut_kind[16];               /* "mains", "dc", "slot" */
 	char pattern[16];                /* "sequential" or "random" */
@@ -71,6 +72,7 @@ struct pp_trial {
 	bool collateral;                 /* M2.5 */
 	bool fs_damaged, unserializable; /* flags of M6.3, M4.4 */
 	bool policy_lost;                /* the cache policy did not survive power-up (M1.5) */
+	char policy_after[PP_TEXT_SHORT];/* as which it came back then */
 	bool lost_acked;                 /* also set in a void trial: acked data is missing (M5.6) */
 	uint64_t acked_within[PP_WITHIN]; /* records acked so shortly before the machine's last frame */
 	uint64_t records_acked;          /* D over all lanes: durable by the writer's own word */

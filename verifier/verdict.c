@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/core/policy.h"
 #include "verdict_rules.h"
 
 const char *pp_arm_verdict_name(enum pp_arm_verdict verdict)
@@ -149,6 +150,14 @@ static int method_rank(const char *name)
 	return method ? (int)(method - pp_methods) : (int)pp_method_count;
 }
 
+/* In the order in which the settings are known. */
+static int setting_rank(const char *name)
+{
+	const struct pp_policy_setting *setting = pp_policy_setting_find(name);
+
+	return setting ? (int)(setting - pp_policy_settings) + 1 : name[0] != '\0' ? 99 : 0;
+}
+
 static int compare_u32(uint32_t a, uint32_t b)
 {
 	return (a > b) - (a < b);
@@ -174,6 +183,8 @@ static int compare_keys(const struct pp_arm_key *a, const struct pp_arm_key *b)
 	STEP(strcmp(a->target, b->target));
 	STEP(strcmp(a->fs, b->fs));
 	STEP(strcmp(a->mount_options, b->mount_options));
+	STEP(setting_rank(a->setting) - setting_rank(b->setting));
+	STEP(strcmp(a->setting, b->setting));
 	STEP(strcmp(a->policy, b->policy));
 	STEP(strcmp(a->kernel, b->kernel));
 	STEP(strcmp(a->cut_kind, b->cut_kind));
@@ -367,7 +378,7 @@ static void settle_commands(struct arm_work *work)
 	if (work->rests_on == 0)
 		work->rests_on = RESTS_ON_FUA;
 	/* Without FUA the kernel sends a flush instead (writeback_cache_control.rst). */
-	if (!pp_list_has(key->policy, "fua"))
+	if (!pp_list_has(key->policy, "fua") && !pp_list_has(key->policy, "FUA sent"))
 		work->rests_on |= RESTS_ON_FLUSH;
 }
 
@@ -390,6 +401,7 @@ static bool plan_means(const struct pp_planned_arm *planned, const struct pp_arm
 		strcmp(planned->method, key->method) == 0 &&
 		strcmp(planned->workload, key->workload) == 0 &&
 		strcmp(planned->pattern, key->pattern) == 0 &&
+		strcmp(planned->setting, key->setting) == 0 &&
 		strcmp(planned->target, key->target) == 0;
 }
 
@@ -501,6 +513,7 @@ static void add_planned(struct verdict_work *all, const struct pp_verdict_input 
 		memcpy(key.workload, planned->workload, sizeof(key.workload));
 		memcpy(key.target, planned->target, sizeof(key.target));
 		memcpy(key.pattern, planned->pattern, sizeof(key.pattern));
+		memcpy(key.setting, planned->setting, sizeof(key.setting));
 		name_drive(&key, input);
 		new_arm(all, input, &key);
 	}

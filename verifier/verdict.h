@@ -36,6 +36,7 @@ struct pp_planned_arm {
 	char serial[PP_TEXT_SHORT], method[PP_TEXT_SHORT], workload[PP_TEXT_SHORT];
 	char target[PP_TEXT_SHORT];    /* "raw" or "file" */
 	char pattern[16];              /* "sequential" or "random" */
+	char setting[16];              /* of the cache policy; "" for as found */
 	bool optional;                 /* need not be SAFE for exit 0; its losses still count */
 	char na_reason[PP_TEXT_SHORT]; /* not empty: cannot run here, and why (M8.5) */
 };

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "pace.h"
+#include "src/core/policy.h"
 
 /* M7.3: a drive that ignores the method would have been caught with this probability. */
 #define POWER_NEEDED 0.95
@@ -186,6 +187,23 @@ static void rule_foreign_flushes(const struct verdict_work *all, struct arm_work
 			foreign, work->proven);
 }
 
+static const struct pp_policy_setting *setting_of(const struct arm_work *work)
+{
+	return pp_policy_setting_find(work->arm->key.setting);
+}
+
+/*
+ * A policy is part of the arm. What a command came to under another setting says nothing where it was
+ * not asked for there, or is not what this arm rests on: with the cache off there is nothing to flush.
+ */
+static bool settings_apart(const struct arm_work *work, const struct arm_work *other)
+{
+	const struct pp_policy_setting *a = setting_of(work), *b = setting_of(other);
+
+	return a && b && a != b && (a->write_cache == PP_TRUTH_NO || b->flushing == PP_TRUTH_NO ||
+		!other->losses_asked);
+}
+
 static void rule_same_command(const struct verdict_work *all, struct arm_work *work)
 {
 	size_t i;
@@ -198,8 +216,10 @@ static void rule_same_command(const struct verdict_work *all, struct arm_work *w
 			other->arm->promise != PP_PROMISE_MEDIA || !other->losses_of_durable ||
 			!shared)
 			continue;
-		pp_verdict_reason(work, true, "same command failed in %s, %s (%s%s%s)",
+		pp_verdict_reason(work, !settings_apart(work, other),
+			"same command failed in %s, %s%s%s (%s%s%s)",
 			other->arm->key.method, other->arm->key.workload,
+			other->arm->key.setting[0] ? ", " : "", other->arm->key.setting,
 			shared & RESTS_ON_FLUSH ? "flush" : "FUA",
 			other->losses_asked ? "" : "; there ", word_of_kernel(other));
 	}
@@ -377,6 +397,7 @@ static bool same_cache(const struct pp_arm_key *a, const struct pp_arm_key *b)
 {
 	return strcmp(a->serial, b->serial) == 0 && strcmp(a->model, b->model) == 0 &&
 		strcmp(a->firmware, b->firmware) == 0 && strcmp(a->policy, b->policy) == 0 &&
+		strcmp(a->setting, b->setting) == 0 &&
 		strcmp(a->kernel, b->kernel) == 0 && strcmp(a->cut_kind, b->cut_kind) == 0 &&
 		a->noise == b->noise;
 }
@@ -476,7 +497,10 @@ static void judge_protection(struct arm_work *work, const struct sight *sight, u
 		pp_verdict_reason(work, true, "nothing was at risk: `direct` has open cuts");
 	if (arm->reason_count == before) {
 		arm->rests_on_protection = true;
-		pp_verdict_reason(work, false, "rests on protection; flush not tested");
+		pp_verdict_reason(work, false, setting_of(work) &&
+			setting_of(work)->write_cache == PP_TRUTH_NO
+			? "rests on the write cache being off, by the drive's own word; flush not tested"
+			: "rests on protection; flush not tested");
 	}
 }
 
@@ -565,6 +589,7 @@ static void note_resolutions(const struct verdict_work *all, struct arm_work *wo
 static void note_flags(const struct verdict_work *all, struct arm_work *work)
 {
 	uint32_t damaged = 0, unserializable = 0, not_asked = 0, policy_lost = 0;
+	const struct pp_trial *first = NULL; /* that came back with another policy */
 	size_t i;
 
 	(void)all;
@@ -572,6 +597,8 @@ static void note_flags(const struct verdict_work *all, struct arm_work *work)
 		const struct pp_trial *trial = work->trials[i];
 		enum standing standing = pp_trial_standing(trial);
 
+		if (trial->policy_lost && !first)
+			first = trial;
 		policy_lost += trial->policy_lost;
 		if (!pp_standing_counts(standing))
 			continue;
@@ -581,7 +608,8 @@ static void note_flags(const struct verdict_work *all, struct arm_work *work)
 	}
 	if (policy_lost)
 		pp_verdict_reason(work, false, "the drive's cache policy did not survive power-up in %u "
-			"cut%s", policy_lost, plural(policy_lost));
+			"cut%s (cut %u: it came back as '%s')", policy_lost, plural(policy_lost), first->cut,
+			first->policy_after);
 	if (damaged)
 		pp_verdict_reason(work, false, "fs-damaged in %u cut%s", damaged, plural(damaged));
 	if (unserializable)

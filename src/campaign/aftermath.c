@@ -69,8 +69,11 @@ static int hear_proof(struct pp_campaign *c, struct pp_stand *s, struct look *lo
 	switch (proof->state) {
 	case PP_TARGET_OK:
 		look->present = true;
-		pp_text_copy(s->run.policy_after, sizeof(s->run.policy_after), proof->drive.policy);
-		if (strcmp(s->run.policy, s->run.policy_after) != 0)
+		if (s->now->setting)
+			pp_policy_after_boot(c, s);
+		else
+			pp_text_copy(s->run.policy_after, sizeof(s->run.policy_after), proof->drive.policy);
+		if (s->run.policy_after[0] && strcmp(s->run.policy, s->run.policy_after) != 0)
 			pp_say(c, "drive %s: cache policy was '%s' and came back as '%s'", s->plan->name,
 				s->run.policy, s->run.policy_after);
 		note_damage(s, proof->complaints);

@@ -29,6 +29,7 @@
  * What may be written to. Each entry is one of
  *   SERIAL          a drive's whole serial or WWN (a loop device's is its backing file): anything
  *                   on that drive
+ *   policy:SERIAL   the cache policy of that drive, and nothing that is on it
  *   uuid:FSUUID     files on the file system of this UUID
  *   /ABSOLUTE/PATH  files in this folder and below
  */
@@ -37,7 +38,7 @@ struct pp_allow {
 	size_t count;
 };
 
-/* Refuses what is none of the three, "/" and device nodes (a drive is named by its serial). */
+/* Refuses what is none of these, "/" and device nodes (a drive is named by its serial). */
 int pp_allow_add(struct pp_allow *allow, const char *text, struct pp_error *err);
 
 /*
@@ -46,6 +47,9 @@ int pp_allow_add(struct pp_allow *allow, const char *text, struct pp_error *err)
  */
 int pp_allow_check(const struct pp_allow *allow, const struct pp_target_spec *spec,
 	bool whole_drive, struct pp_error *err);
+
+/* May the cache policy of this drive be changed? As above. */
+int pp_allow_policy(const struct pp_allow *allow, const char *serial, struct pp_error *err);
 
 struct pp_agent_config {
 	char address[64];             /* numeric */

@@ -12,7 +12,8 @@
 #include "src/core/file.h"
 
 #define REAL_BYTES 4096
-#define UUID_PREFIX "uuid:"
+#define UUID_PREFIX   "uuid:"
+#define POLICY_PREFIX "policy:"
 
 int pp_allow_add(struct pp_allow *allow, const char *text, struct pp_error *err)
 {
@@ -28,6 +29,8 @@ int pp_allow_add(struct pp_allow *allow, const char *text, struct pp_error *err)
 			return pp_fail(err, PP_ERR_USAGE, "an allowed target holds a control character");
 	if (strcmp(text, UUID_PREFIX) == 0 || strcmp(text, UUID_PREFIX "auto") == 0)
 		return pp_fail(err, PP_ERR_USAGE, "'%s' names no file system", text);
+	if (strcmp(text, POLICY_PREFIX) == 0)
+		return pp_fail(err, PP_ERR_USAGE, "'%s' names no drive", text);
 	if (pp_path_is_root(text))
 		return pp_fail(err, PP_ERR_USAGE, "'%s' would allow every file of this machine: name a "
 			"folder, 'uuid:' and a file system's UUID, or a drive's serial", text);
@@ -135,4 +138,23 @@ int pp_allow_check(const struct pp_allow *allow, const struct pp_target_spec *sp
 	return pp_fail(err, PP_ERR_REFUSED, "file system '%s' on drive '%s' is not on this agent's "
 		"allow list: start it with --allow '%s' or --allow uuid:UUID", spec->fs_uuid,
 		spec->serial, spec->serial);
+}
+
+/* The whole drive, or this alone: a policy holds for every file on the drive, not for a target's. */
+int pp_allow_policy(const struct pp_allow *allow, const char *serial, struct pp_error *err)
+{
+	struct pp_drive_info info;
+	size_t i, n = strlen(POLICY_PREFIX);
+	bool known;
+
+	if (drive_allowed(allow, serial))
+		return 0;
+	known = pp_drive_find(NULL, serial, &info, NULL) == 0;
+	for (i = 0; i < allow->count; i++)
+		if (strncmp(allow->text[i], POLICY_PREFIX, n) == 0 &&
+			(strcmp(allow->text[i] + n, serial) == 0 ||
+			(known && pp_drive_is(&info, allow->text[i] + n))))
+			return 0;
+	return pp_fail(err, PP_ERR_REFUSED, "the cache policy of drive '%s' may not be changed here: "
+		"start the agent with --allow 'policy:%s'", serial, serial);
 }

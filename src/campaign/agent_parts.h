@@ -63,6 +63,7 @@ struct agent_slot {
 	struct pp_kmsg log;
 	bool log_open;
 	unsigned log_notes;
+	char guarded[PP_DRIVE_NAME_BYTES]; /* the disk whose policy is not to be asked for in this run */
 };
 
 struct agent_session {
@@ -100,12 +101,14 @@ int agent_slot_queue(struct agent_slot *slot, struct agent_request *request, str
 /* Waits until nobody else is inside the slot's writer; with the lock held. */
 void agent_slot_own_writer(struct agent_slot *slot);
 
-/* agent_target.c, agent_run.c, agent_general.c: one function an order. 0 with *kv filled, or -1. */
+/* agent_target.c, agent_run.c, agent_general.c, agent_policy.c: one function
+ * an order. 0 with *kv filled, or -1. */
 typedef int agent_order_fn(struct agent_slot *slot, const struct agent_request *r,
 	struct pp_buf *kv, struct pp_error *err);
 agent_order_fn agent_identify, agent_smart, agent_share;
 agent_order_fn agent_format, agent_prove, agent_release, agent_check, agent_prewrite, agent_sizes;
 agent_order_fn agent_scan, agent_matrix;
+agent_order_fn agent_policy, agent_policy_set, agent_policy_restore;
 agent_order_fn agent_watch, agent_run, agent_noise, agent_stop;
 
 /* agent_target.c: M2.5, M2.7: the layout suits the proven target, whose files, as far as they are

@@ -10,6 +10,7 @@
 
 #include "agent_parts.h"
 #include "src/core/clock.h"
+#include "src/core/policy.h"
 
 /* An ack that cannot be sent ends the connection, and with it the run: nobody would hear the next. */
 static void send_ack(void *ctx, uint32_t lane, uint64_t first, uint64_t last)
@@ -169,6 +170,18 @@ static int start_writer(struct agent_slot *drive, struct agent_slot *run, const 
 	return writer ? 0 : -1;
 }
 
+/* M1.5: never during a run; on Windows the question itself is a flush. */
+static void guard_policy(struct agent_slot *slot, bool on)
+{
+	if (slot->guarded[0])
+		pp_policy_run_end(slot->guarded);
+	slot->guarded[0] = '\0';
+	if (!on)
+		return;
+	snprintf(slot->guarded, sizeof(slot->guarded), "%s", slot->target.drive.name);
+	pp_policy_run_begin(slot->guarded);
+}
+
 int agent_run(struct agent_slot *slot, const struct agent_request *r, struct pp_buf *kv,
 	struct pp_error *err)
 {
@@ -180,9 +193,13 @@ int agent_run(struct agent_slot *slot, const struct agent_request *r, struct pp_
 	if (pp_method_promise(o->method, slot->target.kind) == PP_PROMISE_NA)
 		return pp_fail(err, PP_ERR_REFUSED, "method '%s' is n/a on this kind of target",
 			o->method->name);
-	if (agent_layout_check(slot, o, false, err) != 0 || watch(slot, &started, err) != 0 ||
-		start_writer(slot, slot, o, o->method, err) != 0)
+	if (agent_layout_check(slot, o, false, err) != 0 || watch(slot, &started, err) != 0)
 		return -1;
+	guard_policy(slot, true);
+	if (start_writer(slot, slot, o, o->method, err) != 0) {
+		guard_policy(slot, false);
+		return -1;
+	}
 	started.agent_ns = (uint64_t)pp_clock_mono_ns();
 	pp_started_put(kv, &started);
 	return 0;
@@ -276,6 +293,7 @@ bool agent_writer_end(struct agent_slot *slot, struct pp_stopped *stopped)
 	slot->stopping = false;
 	pthread_mutex_unlock(&slot->lock);
 	pp_writer_free(writer);
+	guard_policy(slot, false);
 	return all;
 }
 

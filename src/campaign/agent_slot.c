@@ -24,6 +24,9 @@ static agent_order_fn *const order_functions[PP_ORDER_KINDS] = {
 	[PP_ORDER_STOP] = agent_stop,
 	[PP_ORDER_SCAN] = agent_scan,
 	[PP_ORDER_MATRIX] = agent_matrix,
+	[PP_ORDER_POLICY] = agent_policy,
+	[PP_ORDER_POLICY_SET] = agent_policy_set,
+	[PP_ORDER_POLICY_RESTORE] = agent_policy_restore,
 };
 
 static void do_order(struct agent_slot *slot, struct agent_request *r)

@@ -231,6 +231,8 @@ static int plan_arms(struct pp_campaign *c, struct pp_campaign_facts *f, struct 
 				s->spec.kind == PP_TARGET_RAW ? "raw" : "file");
 			pp_text_copy(arm->pattern, sizeof(arm->pattern),
 				c->plan.arms[s->arm[i].set].random ? "random" : "sequential");
+			if (s->arm[i].setting)
+				pp_text_copy(arm->setting, sizeof(arm->setting), s->arm[i].setting->name);
 			arm->optional = s->arm[i].optional;
 			pp_text_copy(arm->na_reason, sizeof(arm->na_reason), s->arm[i].na_reason);
 		}
@@ -333,7 +335,7 @@ static int go_on(struct pp_campaign *c, struct pp_error *err)
 			return -1;
 		if (late)
 			continue;
-		if (pp_setup_build(c, err) != 0 || pp_cut_run(c, err) != 0)
+		if (pp_setup_build(c, err) != 0 || pp_policies_ready(c, err) != 0 || pp_cut_run(c, err) != 0)
 			return -1;
 		c->resuming = false;
 	}
@@ -347,7 +349,9 @@ static int run_all(struct pp_campaign *c, struct pp_error *err)
 	if (c->config->resume) {
 		if (pp_setup_load(c, err) != 0 || pp_resume(c, err) != 0)
 			return -1;
-	} else if (save_facts(c, err) != 0) {
+		if (!c->pause[0] && pp_policies_begin(c, err) != 0)
+			return -1;
+	} else if (pp_policies_begin(c, err) != 0 || save_facts(c, err) != 0) {
 		return -1;
 	}
 	return c->pause[0] ? 0 : go_on(c, err);
@@ -405,6 +409,7 @@ int pp_campaign_run(const struct pp_campaign_config *config, struct pp_campaign_
 {
 	struct pp_campaign *c = calloc(1, sizeof(*c));
 	struct pp_error why;
+	bool policies_back = true;
 	int rc;
 
 	memset(result, 0, sizeof(*result));
@@ -415,6 +420,7 @@ int pp_campaign_run(const struct pp_campaign_config *config, struct pp_campaign_
 	rc = open_all(c, err);
 	if (rc == 0) {
 		rc = run_all(c, err);
+		policies_back = pp_policies_restore(c, result->policy, sizeof(result->policy));
 		if (seal(c, &why) != 0) {
 			pp_say(c, "%s", why.text);
 			if (rc == 0) {
@@ -432,7 +438,8 @@ int pp_campaign_run(const struct pp_campaign_config *config, struct pp_campaign_
 	} else if (rc == 0) {
 		result->end = stopped(c) ? PP_CAMPAIGN_INTERRUPTED : PP_CAMPAIGN_DONE;
 	}
-	undo_folder(c);
+	if (policies_back) /* else what was found is known from there alone */
+		undo_folder(c);
 	close_all(c, result);
 	free(c);
 	return rc;

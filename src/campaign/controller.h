@@ -54,6 +54,7 @@ struct pp_campaign_result {
 	bool outlet_on;          /* read back on at the end */
 	char outlet[160];        /* in words */
 	char outlet_state[32];   /* "on", ... */
+	char policy[1024];       /* cache policies: put back, or not and how to; "" where none was changed */
 };
 
 /*

@@ -148,6 +148,8 @@ static int prepare_run(struct pp_campaign *c, struct pp_stand *s, struct pp_erro
 		goto out;
 	}
 	fill_run(c, s, proof);
+	if (s->now->setting && pp_policy_before_run(c, s, err) != 0)
+		goto out;
 	if (pp_run_id_draw(&s->run.run_id, err) != 0 ||
 		(s->run.noise && pp_run_id_draw(&s->run.noise_run.run_id, err) != 0))
 		goto out;

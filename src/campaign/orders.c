@@ -14,7 +14,7 @@
 enum group_bit {
 	G_INDEX = 1 << 0, G_SERIAL = 1 << 1, G_OTHER = 1 << 2, G_SPEC = 1 << 3, G_LAYOUT = 1 << 4,
 	G_FILE = 1 << 5, G_METHOD = 1 << 6, G_RUN = 1 << 7, G_DIRECT = 1 << 8, G_RANGES = 1 << 9,
-	G_MATRIX = 1 << 10,
+	G_MATRIX = 1 << 10, G_SETTING = 1 << 11, G_SAVED = 1 << 12,
 };
 
 static const struct {
@@ -37,6 +37,9 @@ static const struct {
 	[PP_ORDER_STOP] = { "stop", G_INDEX },
 	[PP_ORDER_SCAN] = { "scan", G_INDEX | G_LAYOUT | G_FILE | G_RANGES },
 	[PP_ORDER_MATRIX] = { "matrix", G_INDEX | G_MATRIX },
+	[PP_ORDER_POLICY] = { "policy", G_INDEX | G_SPEC },
+	[PP_ORDER_POLICY_SET] = { "policy-set", G_INDEX | G_SPEC | G_SETTING },
+	[PP_ORDER_POLICY_RESTORE] = { "policy-restore", G_INDEX | G_SPEC | G_SAVED },
 	[PP_ORDER_POWEROFF] = { "poweroff", 0 },
 	[PP_ORDER_REBOOT] = { "reboot", 0 },
 };
@@ -419,6 +422,52 @@ static int get_matrix(struct pp_order *o, const struct pp_kv *kv, struct pp_erro
 	return 0;
 }
 
+static void put_setting(const struct pp_order *o, struct pp_buf *buf)
+{
+	pp_kv_add(buf, "setting", o->setting ? o->setting->name : "");
+}
+
+static int get_setting(struct pp_order *o, const struct pp_kv *kv, struct pp_error *err)
+{
+	const char *name;
+
+	if (pp_kv_str(kv, "setting", &name, err) != 0)
+		return -1;
+	o->setting = pp_policy_setting_find(name);
+	if (!o->setting)
+		return pp_fail(err, PP_ERR_PEER, "policy '%.64s' is not known to this build", name);
+	return 0;
+}
+
+static void put_saved(const struct pp_order *o, struct pp_buf *buf)
+{
+	pp_policy_saved_put(buf, &o->saved);
+}
+
+static int get_saved(struct pp_order *o, const struct pp_kv *kv, struct pp_error *err)
+{
+	return pp_policy_saved_get(kv, &o->saved, err);
+}
+
+/* Which keys a saved policy has is src/core/policy.c's business: those that it writes. */
+static bool saved_has(const char *key)
+{
+	const struct pp_policy_saved none = { .system = "" };
+	struct pp_error ignored;
+	struct pp_buf text;
+	struct pp_kv kv;
+	bool has = false;
+
+	pp_buf_init(&text, 1U << 16);
+	pp_policy_saved_put(&text, &none);
+	if (!text.failed && pp_kv_parse(&kv, text.data, text.bytes, &ignored) == 0) {
+		has = pp_kv_find(&kv, key) != NULL;
+		pp_kv_release(&kv);
+	}
+	pp_buf_release(&text);
+	return has;
+}
+
 /* Groups that are nothing but fields of struct pp_order. */
 #define FIELDS_GROUP(name) \
 	static void put_##name(const struct pp_order *o, struct pp_buf *buf) \
@@ -455,6 +504,8 @@ static const struct {
 	{ G_DIRECT, PP_FIELDS(direct_fields), { NULL }, put_direct, get_direct },
 	{ G_RANGES, NULL, 0, { "ranges" }, put_ranges, get_ranges },
 	{ G_MATRIX, PP_FIELDS(matrix_fields), { "methods" }, put_matrix, get_matrix },
+	{ G_SETTING, NULL, 0, { "setting" }, put_setting, get_setting },
+	{ G_SAVED, NULL, 0, { NULL }, put_saved, get_saved },
 };
 #define GROUPS (sizeof(groups) / sizeof(groups[0]))
 
@@ -498,6 +549,8 @@ static bool key_known(unsigned bits, const char *key)
 	for (i = 0; i < GROUPS; i++) {
 		if (!(groups[i].bit & bits))
 			continue;
+		if (groups[i].bit == G_SAVED && saved_has(key))
+			return true;
 		if (pp_fields_have(groups[i].fields, groups[i].field_count, key))
 			return true;
 		for (k = 0; k < 3 && groups[i].more[k]; k++)

@@ -24,12 +24,16 @@
  * noise      index layout file run_id compressible   pp_started; beside a run of the same index
  * stop       index                                   pp_stopped, of the run; ends its noise too
  * scan       index layout file ranges                DATA: scan.bin; pp_scanned
+ * policy     index spec                              pp_policy_answer, with what a restore needs
+ * policy-set index spec setting                      pp_policy_answer, as read back afterwards
+ * policy-restore index spec policy_...               pp_policy_answer, as read back afterwards
  * matrix     index methods seconds block region_offset      DATA: blocks as pp_matrix_row_put, ""
  * poweroff, reboot                                   (nothing); answers before it acts
  *
  * Orders of one index are done one after another; those of different drives side by side; ping and
  * the power orders wait for nobody. RESPONSE status PP_ANSWER_FAILED and _REFUSED carry error=TEXT.
- * Trouble of a drive is an answer (pp_proof.state), not a failure.
+ * Trouble of a drive is an answer (pp_proof.state), not a failure. The policy orders are refused while
+ * a run is on the drive: on Windows the question itself flushes it (M1.5).
  */
 #ifndef PP_CAMPAIGN_ORDERS_H
 #define PP_CAMPAIGN_ORDERS_H
@@ -44,6 +48,7 @@
 #include "src/core/kv.h"
 #include "src/core/layout.h"
 #include "src/core/method.h"
+#include "src/core/policy.h"
 #include "src/core/record.h"
 #include "src/core/target.h"
 #include "verifier/scan.h"
@@ -67,6 +72,7 @@ enum pp_order_kind {
 	PP_ORDER_PING, PP_ORDER_IDENTIFY, PP_ORDER_SMART, PP_ORDER_SHARE, PP_ORDER_FORMAT,
 	PP_ORDER_PROVE, PP_ORDER_RELEASE, PP_ORDER_CHECK, PP_ORDER_PREWRITE, PP_ORDER_SIZES,
 	PP_ORDER_WATCH, PP_ORDER_RUN, PP_ORDER_NOISE, PP_ORDER_STOP, PP_ORDER_SCAN, PP_ORDER_MATRIX,
+	PP_ORDER_POLICY, PP_ORDER_POLICY_SET, PP_ORDER_POLICY_RESTORE,
 	PP_ORDER_POWEROFF, PP_ORDER_REBOOT,
 	PP_ORDER_KINDS
 };
@@ -95,6 +101,8 @@ struct pp_order {
 	uint32_t seconds_ms;                 /* of each matrix row: 1 ms ... 1 h */
 	uint32_t block_bytes;                /* of the matrix; 0: the default */
 	uint64_t region_offset;              /* of the matrix on a raw device */
+	const struct pp_policy_setting *setting; /* policy-set */
+	struct pp_policy_saved saved;        /* policy-restore */
 };
 
 /* All defaults: file is PP_ORDER_FILE, spec as pp_target_spec_init, matrix 2 s. */
@@ -220,6 +228,24 @@ struct pp_scanned {
 };
 void pp_scanned_put(struct pp_buf *buf, const struct pp_scanned *scanned);
 int pp_scanned_get(const struct pp_kv *kv, struct pp_scanned *scanned, struct pp_error *err);
+
+/* The policy as the drive and its system say it is, now. */
+enum pp_policy_state {
+	PP_POLICY_MADE,        /* done; policy says what it came to */
+	PP_POLICY_UNSUPPORTED, /* this drive or system cannot be asked, or set so; nothing was changed */
+	PP_POLICY_REFUSED,     /* by the agent: not on its allow list, or a run is on the drive */
+	PP_POLICY_FAILED,      /* refused by the drive or the system; policy says what it is now */
+};
+struct pp_policy_answer {
+	enum pp_policy_state state;
+	char error[512];          /* unless state is MADE */
+	struct pp_policy policy;  /* all unknown where it cannot be read */
+	bool has_saved;           /* of order `policy` alone */
+	struct pp_policy_saved saved;
+};
+void pp_policy_answer_put(struct pp_buf *buf, const struct pp_policy_answer *answer);
+int pp_policy_answer_get(const struct pp_kv *kv, struct pp_policy_answer *answer,
+	struct pp_error *err);
 
 /* ---- notes -------------------------------------------------------------------------------- */
 

@@ -213,6 +213,39 @@ int pp_proof_get(const struct pp_kv *kv, struct pp_proof *proof, struct pp_error
 	return pp_drive_get(kv, "drive_", &proof->drive, err);
 }
 
+static const char *policy_state_name(int state)
+{
+	static const char *const names[] = {
+		[PP_POLICY_MADE] = "made", [PP_POLICY_UNSUPPORTED] = "unsupported",
+		[PP_POLICY_REFUSED] = "refused", [PP_POLICY_FAILED] = "failed",
+	};
+
+	return names[state];
+}
+
+static const struct pp_field policy_answer_fields[] = {
+	PP_F_ENUM(pp_policy_answer, state, policy_state_name, PP_POLICY_FAILED + 1),
+	PP_F_TEXT(pp_policy_answer, error), PP_F_BOOL(pp_policy_answer, has_saved),
+};
+
+void pp_policy_answer_put(struct pp_buf *buf, const struct pp_policy_answer *answer)
+{
+	pp_policy_put(buf, "now_", &answer->policy);
+	pp_fields_put(buf, "", PP_FIELDS(policy_answer_fields), answer);
+	if (answer->has_saved)
+		pp_policy_saved_put(buf, &answer->saved);
+}
+
+int pp_policy_answer_get(const struct pp_kv *kv, struct pp_policy_answer *answer,
+	struct pp_error *err)
+{
+	memset(answer, 0, sizeof(*answer));
+	if (pp_policy_get(kv, "now_", &answer->policy, err) != 0 ||
+		pp_fields_get(kv, "", PP_FIELDS(policy_answer_fields), answer, err) != 0)
+		return -1;
+	return answer->has_saved ? pp_policy_saved_get(kv, &answer->saved, err) : 0;
+}
+
 static const struct pp_field check_fields[] = {
 	PP_F_ENUM(pp_target_check, result, check_name, PP_CHECK_UNAVAILABLE + 1),
 	PP_F_TEXT(pp_target_check, program), PP_F_TEXT(pp_target_check, text),

@@ -19,6 +19,7 @@ bool pp_arm_owns(const struct pp_campaign *c, const struct pp_stand *s,
 
 	return strcmp(t->key.serial, s->drive.info.serial) == 0 &&
 		strcmp(t->key.method, arm->method->name) == 0 &&
+		strcmp(t->key.setting, arm->setting ? arm->setting->name : "") == 0 &&
 		strcmp(t->key.workload, pp_workload_name(a->workload)) == 0 &&
 		strcmp(t->key.pattern, a->random ? "random" : "sequential") == 0 &&
 		t->key.lanes == a->lanes && t->key.group == a->group &&
@@ -53,7 +54,8 @@ static double records_per_s(const struct pp_campaign *c, const struct pp_stand *
 		return (double)(pace ? pace : 1) * WITHIN_PER_S;
 	for (i = 0; i < c->evidence.speed_count; i++)
 		if (strcmp(c->evidence.speed[i].serial, s->drive.info.serial) == 0 &&
-			strcmp(c->evidence.speed[i].method, arm->method->name) == 0)
+			strcmp(c->evidence.speed[i].method, arm->method->name) == 0 &&
+			strcmp(c->evidence.speed[i].setting, arm->setting ? arm->setting->name : "") == 0)
 			return c->evidence.speed[i].ops_per_s;
 	return 0;
 }
@@ -75,7 +77,8 @@ uint32_t pp_control_pace(const struct pp_campaign *c, const struct pp_stand *s,
 		double rate;
 
 		/* A broken promise needs no control. */
-		if (arm->method->control || arm->na_reason[0] || arm->lost || a->noise != own->noise)
+		if (arm->method->control || arm->na_reason[0] || arm->lost || a->noise != own->noise ||
+			arm->setting != control->setting)
 			continue;
 		rate = records_per_s(c, s, arm);
 		/* Neither more records nor more bytes than the arm. */

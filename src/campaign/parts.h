@@ -27,6 +27,7 @@ struct pp_area {
 struct pp_arm_state {
 	uint32_t set;             /* of the plan's arms */
 	const struct pp_method *method;
+	const struct pp_policy_setting *setting; /* of the cache policy; NULL: as it is found */
 	bool optional;
 	char na_reason[PP_TEXT_SHORT];
 	uint32_t clean, lost, voids, open, tried; /* tried: all but void */
@@ -48,6 +49,10 @@ struct pp_stand {
 	struct pp_area noise;     /* M7.6: used where any set of arms of this drive has noise */
 	struct pp_arm_state arm[PP_ARMS_A_DRIVE];
 	uint32_t arms;
+	const struct pp_policy_setting *setting; /* of the run before: it is the drive's policy still */
+	struct pp_policy_saved policy_saved; /* as it was found; where policy_known */
+	bool policy_known, policy_touched; /* it may be another by now */
+	char policy_wanted[PP_PLAN_POLICIES_MAX][PP_TEXT_SHORT]; /* as read when each was first made */
 	uint32_t last_cut;        /* whose scan is the base of the next run; 0: a set-up's */
 	/* the cut in work */
 	struct pp_arm_state *now; /* NULL: this drive sits it out */
@@ -72,6 +77,7 @@ struct pp_campaign {
 	struct pp_stand *stand;   /* plan.drives of them */
 	struct pp_cut_facts cut;
 	bool made_folder;         /* by this process: it goes again if nothing came of it */
+	uint32_t planned_sets;    /* of arms; those behind them are the schedule's own, for controls */
 	uint32_t setups;          /* how many there have been */
 	size_t own_trials;        /* from this one on: this controller's, for voids in a row (M5.6) */
 	uint64_t random;          /* state of the generator of cut moments */
@@ -149,6 +155,24 @@ uint64_t pp_arm_pace(const struct pp_campaign *c, const struct pp_stand *s,
 	const struct pp_arm_state *arm);
 uint32_t pp_control_pace(const struct pp_campaign *c, const struct pp_stand *s,
 	const struct pp_arm_state *control);
+
+/* policy.c (M1.5): where the plan names policies; all others are as they are found */
+bool pp_stand_has_policies(const struct pp_stand *s);
+int pp_stand_policy(struct pp_campaign *c, struct pp_stand *s, struct pp_policy_answer *answer,
+	struct pp_error *err);
+/* What was found goes into the evidence; each policy is tried, and N/A where it cannot be had. */
+int pp_policies_begin(struct pp_campaign *c, struct pp_error *err);
+/* Makes the policy of each drive's next run, unless it is so already. */
+int pp_policies_ready(struct pp_campaign *c, struct pp_error *err);
+int pp_policy_for(struct pp_campaign *c, struct pp_stand *s, const struct pp_policy_setting *setting,
+	struct pp_error *err);
+/* Reads it back, as the last thing before the run: what s->run says of it. */
+int pp_policy_before_run(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err);
+/* And after the boot: s->run.policy_after; "" where it cannot be read. */
+void pp_policy_after_boot(struct pp_campaign *c, struct pp_stand *s);
+/* Puts back what was found, also after an interrupt; words say how that went, "" if nothing was due.
+ * False if something could not be put back. */
+bool pp_policies_restore(struct pp_campaign *c, char *words, size_t bytes);
 
 /* cut.c, aftermath.c, resume.c */
 int pp_cut_run(struct pp_campaign *c, struct pp_error *err);

@@ -281,6 +281,26 @@ static int read_methods(struct reader *r, const char *value)
 	return 0;
 }
 
+static int add_policy(struct reader *r, const char *text)
+{
+	struct pp_plan_arms *a = r->base;
+	const struct pp_policy_setting *setting = pp_policy_setting_find(text);
+	uint32_t i;
+
+	if (!setting)
+		return bad(r, "no policy '%s'; there are cache-on, cache-off and flushing-off", text);
+	for (i = 0; i < a->policies; i++)
+		if (a->policy[i] == setting)
+			return bad(r, "policy '%s' is named twice", text);
+	a->policy[a->policies++] = setting; /* there are fewer than PP_PLAN_POLICIES_MAX */
+	return 0;
+}
+
+static int read_policy(struct reader *r, const char *value)
+{
+	return each_item(r, value, add_policy);
+}
+
 static int read_workload(struct reader *r, const char *value)
 {
 	struct pp_plan_arms *a = r->base;
@@ -380,6 +400,7 @@ static const struct plan_key keys[] = {
 	{ DRIVE, "boot_drive", K_BOOL, D(boot_drive), 0, 0, NULL },
 	{ DRIVE, "force", K_BOOL, D(force), 0, 0, NULL },
 	{ ARMS, "methods", K_CALL, 0, 0, 0, 0, read_methods },
+	{ ARMS, "policy", K_CALL, 0, 0, 0, 0, read_policy },
 	{ ARMS, "workload", K_CALL, 0, 0, 0, 0, read_workload },
 	{ ARMS, "pattern", K_CALL, 0, 0, 0, 0, read_pattern },
 	{ ARMS, "drives", K_CALL, 0, 0, 0, 0, read_drives },
@@ -654,6 +675,25 @@ static int resolve_drives(struct reader *r)
 	return 0;
 }
 
+/* "As it is found" beside a policy by name: the one would find what the other had made of it. */
+static int check_policies(const struct reader *r)
+{
+	const struct pp_plan *plan = r->plan;
+	uint32_t a, d;
+
+	for (d = 0; d < plan->drives; d++) {
+		bool named = false, unnamed = false;
+
+		for (a = 0; a < plan->arm_sets; a++)
+			*(plan->arms[a].policies ? &named : &unnamed) |= plan->arms[a].on_drive[d];
+		if (named && unnamed)
+			return pp_fail(r->err, PP_ERR_USAGE, "%s: drive '%s' has arms with a policy and arms "
+				"without: name one in each [arms], such as policy = cache-on", r->file,
+				plan->drive[d].name);
+	}
+	return 0;
+}
+
 static void defaults(struct pp_plan *plan)
 {
 	struct pp_error ignored;
@@ -731,7 +771,7 @@ static int check_whole(struct reader *r)
 				"workload = overwrite", r->file, plan->arms[i].name[0] ? " " : "",
 				plan->arms[i].name);
 	}
-	return resolve_drives(r);
+	return resolve_drives(r) == 0 ? check_policies(r) : -1;
 }
 
 int pp_plan_parse(struct pp_plan *plan, const char *text, const char *name, struct pp_error *err)

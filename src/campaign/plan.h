@@ -20,12 +20,14 @@
 #include "src/core/error.h"
 #include "src/core/layout.h"
 #include "src/core/method.h"
+#include "src/core/policy.h"
 #include "src/core/stats.h"
 #include "src/core/target.h"
 
 #define PP_PLAN_DRIVES_MAX  16
 #define PP_PLAN_ARMS_MAX    16
 #define PP_PLAN_METHODS_MAX 64
+#define PP_PLAN_POLICIES_MAX 4
 #define PP_PLAN_LAB_MAX     64
 #define PP_PLAN_OUTLETS_MAX 8
 #define PP_PACE_NONE        0   /* as fast as it can */
@@ -55,6 +57,10 @@ struct pp_plan_arms {
 	bool random;                    /* overwrite: pattern = random */
 	bool sub_block, compressible, optional;
 	bool noise;                     /* M7.6: unsynced writes beside the records */
+	/* The write-cache policies, each an arm of its own; none: as it is found. A drive has arms of one
+	 * kind only: all with a policy or none. */
+	const struct pp_policy_setting *policy[PP_PLAN_POLICIES_MAX];
+	uint32_t policies;
 	bool on_drive[PP_PLAN_DRIVES_MAX]; /* all unless `drives` names some */
 };
 

@@ -50,6 +50,7 @@ static int find_run(struct pp_campaign *c, struct pp_stand *s, struct pp_error *
 		const struct pp_plan_arms *a = &c->plan.arms[s->arm[i].set];
 
 		if (strcmp(s->arm[i].method->name, s->run.method) == 0 &&
+			strcmp(s->arm[i].setting ? s->arm[i].setting->name : "", s->run.setting) == 0 &&
 			a->workload == s->run.layout.workload && a->lanes == s->run.layout.lanes &&
 			a->group == s->run.layout.group && a->record_bytes == s->run.layout.record_bytes &&
 			a->noise == s->run.noise)

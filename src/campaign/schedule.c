@@ -22,7 +22,7 @@ static uint32_t tried_max(const struct pp_campaign *c)
 }
 
 static void add_arm(const struct pp_campaign *c, struct pp_stand *s, uint32_t set,
-	const struct pp_method *method, bool optional)
+	const struct pp_method *method, const struct pp_policy_setting *setting, bool optional)
 {
 	struct pp_arm_state *arm = &s->arm[s->arms];
 	enum pp_workload workload = c->plan.arms[set].workload;
@@ -34,74 +34,122 @@ static void add_arm(const struct pp_campaign *c, struct pp_stand *s, uint32_t se
 	memset(arm, 0, sizeof(*arm));
 	arm->set = set;
 	arm->method = method;
+	arm->setting = setting;
 	arm->optional = optional || method->control;
 	if (pp_workload_promise(workload, method, s->spec.kind, &why) == PP_PROMISE_NA)
 		pp_text_copy(arm->na_reason, sizeof(arm->na_reason), why);
 }
 
 static bool has_control(const struct pp_campaign *c, const struct pp_stand *s,
-	const struct pp_method *method, bool noise)
+	const struct pp_method *method, const struct pp_policy_setting *setting, bool noise)
 {
 	uint32_t i;
 
 	for (i = 0; i < s->arms; i++)
-		if (s->arm[i].method == method &&
+		if (s->arm[i].method == method && s->arm[i].setting == setting &&
 			c->plan.arms[s->arm[i].set].workload == PP_OVERWRITE &&
 			c->plan.arms[s->arm[i].set].noise == noise)
 			return true;
 	return false;
 }
 
+/* Whether these arms are run under the setting; NULL is the policy as it is found. */
+static bool has_setting(const struct pp_plan_arms *a, const struct pp_policy_setting *setting)
+{
+	uint32_t i;
+
+	for (i = 0; i < a->policies; i++)
+		if (a->policy[i] == setting)
+			return true;
+	return !setting && !a->policies;
+}
+
+/* A set of arms of our own, for controls where no set of the plan has a place for them. */
+static uint32_t new_set(struct pp_campaign *c, const struct pp_policy_setting *setting, bool noise)
+{
+	struct pp_plan_arms *a;
+	uint32_t set;
+
+	for (set = c->planned_sets; set < c->plan.arm_sets; set++) {
+		a = &c->plan.arms[set];
+		if (a->noise == noise && setting && a->policies && a->policies < PP_PLAN_POLICIES_MAX) {
+			a->policy[a->policies++] = setting;
+			return set;
+		}
+	}
+	if (set == PP_PLAN_ARMS_MAX)
+		return set;
+	a = &c->plan.arms[set];
+	memset(a, 0, sizeof(*a));
+	strcpy(a->name, "controls");
+	a->noise = noise;
+	a->lanes = a->group = 1;
+	a->record_bytes = 8192;
+	a->workload = PP_OVERWRITE;
+	if (setting)
+		a->policy[a->policies++] = setting;
+	c->plan.arm_sets++;
+	return set;
+}
+
 /*
  * Without controls nothing can be SAFE (M7): those that the plan leaves out are added, on
- * overwrite, where `direct` stands for the drive's cache. Noise fills that cache, so arms with noise
- * and arms without have controls of their own.
+ * overwrite, where `direct` stands for the drive's cache. Noise fills that cache, and a policy decides
+ * whether there is one, so arms with noise and arms of each policy have controls of their own.
  */
-static void add_controls(struct pp_campaign *c, struct pp_stand *s, bool noise)
+static void add_controls(struct pp_campaign *c, struct pp_stand *s,
+	const struct pp_policy_setting *setting, bool noise)
 {
 	bool any = false;
-	uint32_t set, m;
+	uint32_t set, place = PP_PLAN_ARMS_MAX, m;
 
-	for (set = 0; set < c->plan.arm_sets; set++)
-		any |= c->plan.arms[set].on_drive[s->index] && c->plan.arms[set].noise == noise;
+	for (set = 0; set < c->plan.arm_sets; set++) {
+		const struct pp_plan_arms *a = &c->plan.arms[set];
+
+		if (!a->on_drive[s->index] || a->noise != noise || !has_setting(a, setting))
+			continue;
+		any = true;
+		if (place == PP_PLAN_ARMS_MAX && a->workload == PP_OVERWRITE)
+			place = set;
+	}
 	if (!any)
 		return;
-	for (set = 0; set < c->plan.arm_sets; set++)
-		if (c->plan.arms[set].on_drive[s->index] && c->plan.arms[set].noise == noise &&
-			c->plan.arms[set].workload == PP_OVERWRITE)
-			break;
-	if (set == c->plan.arm_sets) {
-		struct pp_plan_arms *a = &c->plan.arms[set];
-
-		if (set == PP_PLAN_ARMS_MAX)
-			return;
-		memset(a, 0, sizeof(*a));
-		strcpy(a->name, "controls");
-		a->noise = noise;
-		a->lanes = a->group = 1;
-		a->record_bytes = 8192;
-		a->workload = PP_OVERWRITE;
-		c->plan.arm_sets++;
-	}
-	c->plan.arms[set].on_drive[s->index] = true;
+	if (place == PP_PLAN_ARMS_MAX)
+		place = new_set(c, setting, noise);
+	if (place == PP_PLAN_ARMS_MAX)
+		return;
+	c->plan.arms[place].on_drive[s->index] = true;
 	for (m = 0; m < pp_method_count; m++)
-		if (pp_methods[m].control && !has_control(c, s, &pp_methods[m], noise))
-			add_arm(c, s, set, &pp_methods[m], true);
+		if (pp_methods[m].control && !has_control(c, s, &pp_methods[m], setting, noise))
+			add_arm(c, s, place, &pp_methods[m], setting, true);
+}
+
+static void add_set(struct pp_campaign *c, struct pp_stand *s, uint32_t set)
+{
+	const struct pp_plan_arms *a = &c->plan.arms[set];
+	uint32_t m, p;
+
+	for (p = 0; p < a->policies || p == 0; p++)
+		for (m = 0; m < a->methods; m++)
+			add_arm(c, s, set, a->method[m], a->policies ? a->policy[p] : NULL, a->optional);
 }
 
 void pp_schedule_init(struct pp_campaign *c)
 {
-	uint32_t d, set, m;
+	uint32_t d, set, noise;
+	size_t p;
 
+	c->planned_sets = c->plan.arm_sets;
 	for (d = 0; d < c->plan.drives; d++) {
 		struct pp_stand *s = &c->stand[d];
 
-		for (set = 0; set < c->plan.arm_sets; set++)
-			for (m = 0; c->plan.arms[set].on_drive[d] && m < c->plan.arms[set].methods; m++)
-				add_arm(c, s, set, c->plan.arms[set].method[m], c->plan.arms[set].optional);
-		if (c->plan.controls) {
-			add_controls(c, s, false);
-			add_controls(c, s, true);
+		for (set = 0; set < c->planned_sets; set++)
+			if (c->plan.arms[set].on_drive[d])
+				add_set(c, s, set);
+		for (noise = 0; noise < 2 && c->plan.controls; noise++) {
+			add_controls(c, s, NULL, noise);
+			for (p = 0; p < pp_policy_setting_count; p++)
+				add_controls(c, s, &pp_policy_settings[p], noise);
 		}
 	}
 }
@@ -170,7 +218,12 @@ static uint32_t most_of(const struct pp_arm_state *arm, uint32_t first, uint32_t
 	return (arm->method->direct || first == 0 ? first : 1) + end;
 }
 
-/* The least tried arm of a kind that still wants trials. */
+/*
+ * The least tried arm of a kind that still wants trials; among equals one of the policy that the drive
+ * has now. So rounds of all arms stay rounds (no arm is ever more than one trial ahead of another that
+ * wants more), and within a round the policy changes once for each policy but the first: a round begins
+ * with the one that the round before ended with.
+ */
 static struct pp_arm_state *least(const struct pp_campaign *c, struct pp_stand *s, bool controls,
 	uint32_t first, uint32_t end)
 {
@@ -184,7 +237,9 @@ static struct pp_arm_state *least(const struct pp_campaign *c, struct pp_stand *
 			continue;
 		if (controls ? arm->tried >= most_of(arm, first, end) : main_done(c, arm))
 			continue;
-		if (!best || arm->tried < best->tried)
+		if (!best || arm->tried < best->tried ||
+			(arm->tried == best->tried && best->setting != s->setting &&
+			arm->setting == s->setting))
 			best = arm;
 	}
 	return best;
@@ -227,6 +282,7 @@ static struct pp_arm_state *blind_control(struct pp_campaign *c, struct pp_stand
 
 			if (!direct->method->control || !direct->method->direct || !direct->lost ||
 				c->plan.arms[direct->set].workload != PP_OVERWRITE ||
+				direct->setting != arm->setting ||
 				c->plan.arms[direct->set].noise != c->plan.arms[arm->set].noise ||
 				direct->tried >= c->plan.controls_max)
 				continue;
@@ -235,6 +291,49 @@ static struct pp_arm_state *blind_control(struct pp_campaign *c, struct pp_stand
 			if (pp_stats_detection_power(q, wanted_clean(c)) < 0.95)
 				return direct;
 		}
+	}
+	return NULL;
+}
+
+/* Whether an arm that `control` speaks for has its clean trials, and lost nothing. */
+static bool is_worth(const struct pp_campaign *c, const struct pp_stand *s,
+	const struct pp_arm_state *control)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->arms; i++) {
+		const struct pp_arm_state *arm = &s->arm[i];
+
+		if (!arm->method->control && arm->setting == control->setting &&
+			c->plan.arms[arm->set].noise == c->plan.arms[control->set].noise &&
+			arm->clean >= wanted_clean(c) && !arm->lost)
+			return true;
+	}
+	return false;
+}
+
+static bool shows_cache(const struct pp_campaign *c, const struct pp_arm_state *arm)
+{
+	return arm->method->control && arm->method->direct && !arm->na_reason[0] &&
+		c->plan.arms[arm->set].workload == PP_OVERWRITE;
+}
+
+/*
+ * M7.4: `direct` kept everything, and there is a reason for it: a cache that is switched off, or none,
+ * or a protected one. Then it takes as many trials of `direct` as of the arms to make that believed.
+ */
+static struct pp_arm_state *kept_control(struct pp_campaign *c, struct pp_stand *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->arms && c->plan.controls; i++) {
+		struct pp_arm_state *arm = &s->arm[i];
+		bool explained = s->plan->cache_protected || s->drive.info.no_volatile_cache ||
+			(arm->setting && arm->setting->write_cache == PP_TRUTH_NO);
+
+		if (shows_cache(c, arm) && explained && !arm->lost && arm->clean < wanted_clean(c) &&
+			arm->tried < tried_max(c) && is_worth(c, s, arm))
+			return arm;
 	}
 	return NULL;
 }
@@ -267,7 +366,9 @@ static struct pp_arm_state *next_of(struct pp_campaign *c, struct pp_stand *s)
 		arm = least(c, s, false, 0, 0);
 	if (!arm && first)
 		arm = least(c, s, true, first, c->plan.controls_end);
-	return arm ? arm : blind_control(c, s);
+	if (!arm)
+		arm = blind_control(c, s);
+	return arm ? arm : kept_control(c, s);
 }
 
 static uint32_t left_of(const struct pp_campaign *c, const struct pp_stand *s)
@@ -305,8 +406,11 @@ bool pp_schedule_next(struct pp_campaign *c)
 		if (left > c->progress.cuts_left)
 			c->progress.cuts_left = left;
 		if (s->now)
-			pp_text_format(c->progress.arms + used, sizeof(c->progress.arms) - used, "%s%s",
-				used ? ", " : "", s->now->method->name);
+			pp_text_format(c->progress.arms + used, sizeof(c->progress.arms) - used,
+				"%s%s%s%s", used ? ", " : "", s->now->method->name,
+				s->now->setting ? " " : "", s->now->setting ? s->now->setting->name : "");
+		if (s->now)
+			s->setting = s->now->setting;
 	}
 	return any;
 }

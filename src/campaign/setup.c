@@ -199,7 +199,7 @@ static int take_rows(void *ctx, const void *data, size_t bytes, struct pp_error 
 	return sink->text.failed ? pp_fail(err, PP_ERR_PEER, "the speed matrix is too long") : 0;
 }
 
-static int add_speed(struct pp_campaign *c, const struct pp_stand *s,
+static int add_speed(struct pp_campaign *c, const struct pp_stand *s, const char *setting,
 	const struct pp_matrix_row *row, struct pp_error *err)
 {
 	struct pp_evidence *e = &c->evidence;
@@ -214,6 +214,7 @@ static int add_speed(struct pp_campaign *c, const struct pp_stand *s,
 	pp_text_copy(to->serial, sizeof(to->serial), s->drive.info.serial);
 	pp_text_copy(to->method, sizeof(to->method), row->label);
 	pp_text_copy(to->workload, sizeof(to->workload), pp_workload_name(PP_OVERWRITE));
+	pp_text_copy(to->setting, sizeof(to->setting), setting);
 	to->ops_per_s = row->ops_per_s;
 	to->latency_ns_p50 = row->latency_ns_p50;
 	to->latency_ns_p99 = row->latency_ns_p99;
@@ -221,12 +222,14 @@ static int add_speed(struct pp_campaign *c, const struct pp_stand *s,
 	return 0;
 }
 
-static void set_na(struct pp_stand *s, const char *method, const char *reason)
+/* Under one policy, or (NULL) under any. */
+static void set_na(struct pp_stand *s, const char *method, const char *setting, const char *reason)
 {
 	uint32_t i;
 
 	for (i = 0; i < s->arms; i++)
-		if (strcmp(s->arm[i].method->name, method) == 0 && !s->arm[i].na_reason[0])
+		if (strcmp(s->arm[i].method->name, method) == 0 && !s->arm[i].na_reason[0] &&
+			(!setting || strcmp(setting, s->arm[i].setting ? s->arm[i].setting->name : "") == 0))
 			pp_text_copy(s->arm[i].na_reason, sizeof(s->arm[i].na_reason), reason);
 }
 
@@ -240,7 +243,7 @@ static int settle_na(struct pp_campaign *c, struct pp_stand *s, const struct pp_
 	struct pp_campaign_facts *facts = &c->evidence.facts;
 	size_t i;
 
-	set_na(s, row->method, row->reason);
+	set_na(s, row->method, NULL, row->reason);
 	for (i = 0; i < facts->planned_count; i++) {
 		struct pp_planned_arm *arm = &facts->planned[i];
 
@@ -260,11 +263,12 @@ static void load_na(const struct pp_campaign *c, struct pp_stand *s)
 		if (facts->planned[i].na_reason[0] &&
 			strcmp(facts->planned[i].serial, s->drive.info.serial) == 0 &&
 			strcmp(facts->planned[i].workload, pp_workload_name(PP_OVERWRITE)) == 0)
-			set_na(s, facts->planned[i].method, facts->planned[i].na_reason);
+			set_na(s, facts->planned[i].method, facts->planned[i].setting,
+				facts->planned[i].na_reason);
 }
 
-static int read_rows(struct pp_campaign *c, struct pp_stand *s, const struct pp_buf *text,
-	struct pp_error *err)
+static int read_rows(struct pp_campaign *c, struct pp_stand *s, const char *setting,
+	const struct pp_buf *text, struct pp_error *err)
 {
 	const char *at = text->data ? text->data : "", *end = at + text->bytes;
 	struct pp_matrix_row row;
@@ -274,7 +278,7 @@ static int read_rows(struct pp_campaign *c, struct pp_stand *s, const struct pp_
 	while ((rc = pp_block_next(&at, end, &kv, err)) == 1) {
 		rc = pp_matrix_row_get(&kv, "", &row, err);
 		pp_kv_release(&kv);
-		if (rc != 0 || (row.status == PP_MATRIX_OK && add_speed(c, s, &row, err) != 0))
+		if (rc != 0 || (row.status == PP_MATRIX_OK && add_speed(c, s, setting, &row, err) != 0))
 			return -1;
 		if (row.status == PP_MATRIX_NA && settle_na(c, s, &row, err) != 0)
 			return -1;
@@ -283,7 +287,8 @@ static int read_rows(struct pp_campaign *c, struct pp_stand *s, const struct pp_
 }
 
 /* The same clock and target as the verdicts' (M10.1), before anything stands on the target. */
-static int measure_speed(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err)
+static int measure_one(struct pp_campaign *c, struct pp_stand *s, const char *setting,
+	struct pp_error *err)
 {
 	struct row_sink sink = { .c = c };
 	struct pp_order order;
@@ -304,9 +309,33 @@ static int measure_speed(struct pp_campaign *c, struct pp_stand *s, struct pp_er
 	rc = pp_machine_order(&c->machine, &order, NULL,
 		(int)(c->plan.matrix_ms * order.method_count) + 120000, take_rows, &sink, err);
 	if (rc == 0)
-		rc = read_rows(c, s, &sink.text, err);
+		rc = read_rows(c, s, setting, &sink.text, err);
 	pp_buf_release(&sink.text);
 	return rc;
+}
+
+static int prove_or_fail(struct pp_campaign *c, struct pp_stand *s, struct pp_proof *proof,
+	struct pp_error *err);
+
+/* Under each policy of the plan: a drive is as fast as its cache is allowed to be. */
+static int measure_speed(struct pp_campaign *c, struct pp_stand *s, struct pp_proof *proof,
+	struct pp_error *err)
+{
+	uint64_t session;
+	size_t k;
+
+	if (!pp_stand_has_policies(s))
+		return measure_one(c, s, "", err);
+	for (k = 0; k < pp_policy_setting_count; k++) {
+		if (!s->policy_wanted[k][0])
+			continue;
+		session = c->machine.session;
+		if (pp_policy_for(c, s, &pp_policy_settings[k], err) != 0 ||
+			(session != c->machine.session && prove_or_fail(c, s, proof, err) != 0) ||
+			measure_one(c, s, pp_policy_settings[k].name, err) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* ---- building --------------------------------------------------------------------------------- */
@@ -500,7 +529,7 @@ static int build_one(struct pp_campaign *c, struct pp_stand *s, struct pp_error 
 		goto out;
 	if (prove_or_fail(c, s, proof, err) != 0 || (!s->planned && pp_setup_areas(c, s, proof, err) != 0))
 		goto out;
-	if (c->plan.matrix_ms && c->setups == 0 && measure_speed(c, s, err) != 0) {
+	if (c->plan.matrix_ms && c->setups == 0 && measure_speed(c, s, proof, err) != 0) {
 		/* Speed is a service; its absence is no reason not to judge. */
 		pp_say(c, "drive %s: no speed matrix: %s", s->plan->name, err->text);
 	}

@@ -23,6 +23,7 @@ static const char usage[] =
 	"      --key FILE           the shared key (made by 'plugpull key')\n"
 	"      --allow TARGET       what may be written to; may be given again and again:\n"
 	"                             SERIAL       anything on the drive of this serial or WWN\n"
+	"                             policy:SERIAL  the cache policy of this drive, nothing on it\n"
 	"                             uuid:FSUUID  files on this file system\n"
 	"                             FOLDER       files in this folder (an absolute path)\n"
 	"      --name NAME          what the report calls this machine (default: its host name)\n"

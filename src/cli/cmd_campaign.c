@@ -299,7 +299,8 @@ static const char *sentence(const struct pp_campaign_result *result)
 static int show(struct run *r, const struct pp_campaign_result *result)
 {
 	char outlet[256], clean[640], where[8240];
-	struct pp_report_end end = { .where = where, .outlet = outlet, .clean_up = clean };
+	struct pp_report_end end = { .where = where, .outlet = outlet, .policy = result->policy,
+		.clean_up = clean };
 	const char *folder = r->out;
 	int status;
 
@@ -357,6 +358,8 @@ static int run_campaign(struct run *r)
 				r->out);
 		if (result.outlet[0])
 			fprintf(stderr, "plugpull campaign: %s is %s\n", result.outlet, result.outlet_state);
+		if (result.policy[0])
+			fprintf(stderr, "plugpull campaign: cache policy: %s\n", result.policy);
 		return 2;
 	}
 	return show(r, &result);

@@ -125,10 +125,11 @@ static void say_state(struct pp_buf *out)
 	struct pp_sim_drive_counters all = pp_sim_drive_counters_of(drive, false);
 	struct pp_sim_drive_counters now = pp_sim_drive_counters_of(drive, true);
 
-	pp_buf_addf(out, "{\"ok\": true, \"power\": %s, \"behaviour\": \"%s\", \"size_bytes\": %" PRIu64
+	pp_buf_addf(out, "{\"ok\": true, \"power\": %s, \"behaviour\": \"%s\", \"cache\": \"%s\", \"size_bytes\": %" PRIu64
 		", \"dirty_bytes\": %" PRIu64 ", \"power_cycles\": %" PRIu64
 		", \"unsafe_shutdowns\": %" PRIu64, pp_sim_drive_has_power(drive) ? "true" : "false",
-		pp_sim_drive_behaviour_of(drive)->name, pp_sim_drive_size_bytes(drive),
+		pp_sim_drive_behaviour_of(drive)->name, pp_sim_drive_cache_is_on(drive) ? "on"
+		: pp_sim_drive_has_cache(drive) ? "off" : "none", pp_sim_drive_size_bytes(drive),
 		pp_sim_drive_dirty_bytes(drive), all.power_cycles, all.unsafe_shutdowns);
 	add_counters(out, "since_power_on", &now);
 	add_counters(out, "total", &all);
@@ -178,6 +179,11 @@ static void obey(const char *line, struct pp_buf *out)
 		go_down(out, true, 0, 0);
 	} else if (sscanf(line, "cut %u %" SCNu64 "%c", &pct, &seed, &end) == 2 && pct <= 100) {
 		go_down(out, false, pct, seed);
+	} else if (!strcmp(line, "cache on") || !strcmp(line, "cache off")) {
+		if (pp_sim_drive_set_cache(drive, pp_clock_mono_ns(), !strcmp(line, "cache on")))
+			say_refusal(out, strerror(errno));
+		else
+			say_state(out);
 	} else if (!strncmp(line, "behaviour ", 10)) {
 		row = pp_sim_drive_behaviour_find(line + 10);
 		if (row) {
@@ -298,6 +304,16 @@ bool pp_drive_daemon_has_cache(void)
 	return has;
 }
 
+bool pp_drive_daemon_cache_is_on(void)
+{
+	bool on;
+
+	pthread_mutex_lock(&lock);
+	on = pp_sim_drive_cache_is_on(drive);
+	pthread_mutex_unlock(&lock);
+	return on;
+}
+
 static int finish(int rc)
 {
 	int code = errno;
@@ -329,6 +345,12 @@ int pp_drive_daemon_write(const void *data, size_t bytes, uint64_t offset, bool 
 	if (!rc)
 		rc = pp_sim_drive_complete(drive, pp_clock_mono_ns(), &write);
 	return finish(rc);
+}
+
+int pp_drive_daemon_set_cache(bool on)
+{
+	pthread_mutex_lock(&lock);
+	return finish(pp_sim_drive_set_cache(drive, pp_clock_mono_ns(), on));
 }
 
 int pp_drive_daemon_flush(void)

@@ -10,6 +10,7 @@
  *   cut PCT SEED          power loss, see pp_sim_drive_cut(); all later I/O fails
  *   orderly               the cache reaches the image; all later I/O fails
  *   behaviour NAME        begins to lie, or stops
+ *   cache on|off          its write cache, until the next power-on (pp_sim_drive_set_cache)
  *
  * Requests may come from any thread.
  */
@@ -34,6 +35,10 @@ int pp_drive_daemon_start(void (*complain)(const char *text), struct pp_error *e
 uint64_t pp_drive_daemon_size_bytes(void);
 /* What the drive says of itself: false is write-through. */
 bool pp_drive_daemon_has_cache(void);
+/* The same, unless the host has switched it off. */
+bool pp_drive_daemon_cache_is_on(void);
+/* 0, or -1 with errno. */
+int pp_drive_daemon_set_cache(bool on);
 
 /* 0, or -1 with errno. */
 int pp_drive_daemon_read(void *data, size_t bytes, uint64_t offset);

@@ -250,6 +250,7 @@ static int take_write(struct pp_sim_drive *d, int64_t now_ns, const struct pp_si
 	note_rate(d, write->bytes);
 	if ((d->does & PP_DRIVE_CACHE_RETURNS) && d->counters.unsafe_shutdowns == 0)
 		through = true;
+	through |= d->cache_off;
 	for (size_t at = 0; at < write->bytes; at += PP_DRIVE_SECTOR_BYTES)
 		if (take(d, (write->offset + at) / PP_DRIVE_SECTOR_BYTES,
 			    (const char *)write->data + at, through))
@@ -371,6 +372,7 @@ void pp_sim_drive_power_on(struct pp_sim_drive *d, int64_t now_ns)
 	if (d->power)
 		return;
 	d->power = true;
+	d->cache_off = false;
 	d->counters.power_cycles++;
 	d->counters.unsafe_shutdowns += !d->counters.went_down_in_order;
 	d->counters.went_down_in_order = false;
@@ -506,6 +508,21 @@ bool pp_sim_drive_behaviour_has_cache(const struct pp_sim_drive_behaviour *behav
 bool pp_sim_drive_has_cache(const struct pp_sim_drive *d)
 {
 	return pp_sim_drive_behaviour_has_cache(d->config.behaviour);
+}
+
+int pp_sim_drive_set_cache(struct pp_sim_drive *d, int64_t now_ns, bool on)
+{
+	if (admit(d, now_ns, 0, 0))
+		return -1;
+	if (!on && destage_all(d))
+		return -1;
+	d->cache_off = !on;
+	return 0;
+}
+
+bool pp_sim_drive_cache_is_on(const struct pp_sim_drive *d)
+{
+	return pp_sim_drive_has_cache(d) && !d->cache_off;
 }
 
 bool pp_sim_drive_is_dead(const struct pp_sim_drive *d)

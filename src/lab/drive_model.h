@@ -171,6 +171,12 @@ const struct pp_sim_drive_behaviour *pp_sim_drive_behaviour_of(const struct pp_s
 /* What the drive says of itself: true where it has, or admits to, a volatile cache. */
 bool pp_sim_drive_has_cache(const struct pp_sim_drive *drive);
 bool pp_sim_drive_behaviour_has_cache(const struct pp_sim_drive_behaviour *behaviour);
+/* The write cache switched off (what it holds reaches the medium first, and from then on every write
+ * does before it completes, whatever the drive does to FLUSH and FUA) or on; it is on again after each
+ * power-on, as on a drive that does not save the setting. Returns 0, or -1 with errno. */
+int pp_sim_drive_set_cache(struct pp_sim_drive *drive, int64_t now_ns, bool on);
+/* What the drive says of it. */
+bool pp_sim_drive_cache_is_on(const struct pp_sim_drive *drive);
 /* Whether such a request (PP_DRIVE_IGNORES_FLUSH, PP_DRIVE_IGNORES_FUA) would do nothing just now:
  * for whoever models time, since a lie is quicker than the work. */
 bool pp_sim_drive_ignores(const struct pp_sim_drive *drive, unsigned request);

@@ -32,6 +32,7 @@ struct pp_sim_drive {
 	struct pp_sim_drive_medium medium;
 	struct pp_sim_drive_counters counters, at_power_on;
 	bool power, dead;
+	bool cache_off;          /* the host switched it off in this power cycle */
 	unsigned does;           /* flags in force in this power cycle */
 
 	struct slot *slots;

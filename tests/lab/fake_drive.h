@@ -30,6 +30,7 @@ struct fake_drive {
 	uint8_t *page;               /* page cache of the machine */
 	bool dirty[FAKE_SECTORS];    /* of it */
 	uint64_t writes, flushes;    /* as the machine's kernel counts what it sends */
+	bool flushes_dropped;        /* the kernel believes write through (policy flushing-off) */
 	uint64_t kept_unsafe;        /* power losses that the drive's counter does not tell of */
 	char uuid[PP_TARGET_UUID_BYTES]; /* of its file system; "" none */
 
@@ -105,6 +106,8 @@ static int fake_write_back(struct fake_drive *d)
 
 static int fake_flush(struct fake_drive *d)
 {
+	if (d->flushes_dropped)
+		return 0;
 	d->flushes++;
 	return pp_sim_drive_flush(d->sim, pp_clock_mono_ns());
 }
@@ -121,7 +124,7 @@ static int fake_write(struct fake_drive *d, const struct pp_method *method, cons
 	if (method && method->direct) {
 		d->writes++;
 		return pp_sim_drive_write(d->sim, pp_clock_mono_ns(), data, bytes, offset,
-			method->o_dsync || method->o_sync);
+			(method->o_dsync || method->o_sync) && !d->flushes_dropped);
 	}
 	memcpy(d->page + offset, data, bytes);
 	for (i = 0; i < bytes / PP_DRIVE_SECTOR_BYTES; i++)
@@ -173,7 +176,29 @@ static int64_t lane_now(void *ctx)
 static void fake_forget(struct fake_drive *d)
 {
 	memset(d->dirty, 0, sizeof(d->dirty));
-	d->running = d->proven = d->told = false;
+	d->running = d->proven = d->told = d->flushes_dropped = false;
+}
+
+static void fake_policy(const struct fake_drive *d, struct pp_policy *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->drive_cache = pp_sim_drive_cache_is_on(d->sim) ? PP_CACHE_ON : PP_CACHE_OFF;
+	p->system_cache = p->flush_sent = p->fua_sent = d->flushes_dropped ? PP_TRUTH_NO : PP_TRUTH_YES;
+	p->flushing = d->flushes_dropped && p->drive_cache == PP_CACHE_ON ? PP_TRUTH_NO : PP_TRUTH_YES;
+	p->cache_changeable = p->flushing_changeable = PP_TRUTH_YES;
+	p->lasts = PP_TRUTH_NO;
+	snprintf(p->drive_words, sizeof(p->drive_words), "the fake drive says so");
+}
+
+static void fake_saved(const struct fake_drive *d, struct pp_policy_saved *saved)
+{
+	memset(saved, 0, sizeof(*saved));
+	snprintf(saved->system, sizeof(saved->system), "linux");
+	snprintf(saved->serial, sizeof(saved->serial), "%s", d->serial);
+	snprintf(saved->queue_write_cache, sizeof(saved->queue_write_cache), "%s",
+		d->flushes_dropped ? "write through" : "write back");
+	saved->user_write_cache_setting = saved->cache_is_power_protected = -2;
+	fake_policy(d, &saved->before);
 }
 
 static void fake_fill_info(const struct fake_drive *d, bool no_fua, struct pp_drive_info *info)

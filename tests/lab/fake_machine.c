@@ -21,6 +21,9 @@
  * unstable, check-damaged, foreign-run (a slot of a run that nobody knows). Before the next run:
  * late-gone, late-damaged. At a set-up: base-broken. hold-ORDER keeps an order waiting, hold-reread
  * the scan with ranges, for as long as the flag is there.
+ * Of the cache policy, which is as after a power-on at each boot: policy-no-SETTING (it cannot be had), policy-sticks (a set answers and does nothing), policy-slips (after a cut's first
+ * reading it changes by itself), policy-refused (not on the allow list), policy-no-restore. DIR/policy
+ * has a line for each change: "SERIAL set cache-off", "SERIAL restore".
  * Of the switch: pdu-lies (says ok, does nothing), pdu-false-off (reads off, is on), pdu-pending,
  * hold-off (after it has switched), hold-on (before it does).
  */
@@ -286,6 +289,61 @@ static int answer_prewrite(struct fake_drive *d, struct pp_order *o, struct pp_b
 	return 0;
 }
 
+/* ---- cache policy ----------------------------------------------------------------------------------- */
+
+static void note_policy(const struct fake_drive *d, const char *what, const char *setting)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/policy", fake_dir);
+	f = fopen(path, "a");
+	if (!f)
+		return;
+	fprintf(f, "%s %s%s%s\n", d->serial, what, setting[0] ? " " : "", setting);
+	fclose(f);
+}
+
+static void make_policy(struct fake_drive *d, bool cache_on, bool dropped)
+{
+	pp_sim_drive_set_cache(d->sim, pp_clock_mono_ns(), cache_on);
+	d->flushes_dropped = dropped;
+}
+
+static int answer_policy(struct fake_drive *d, const struct pp_order *o, struct pp_buf *kv,
+	struct pp_error *err)
+{
+	struct pp_policy_answer a = { .state = PP_POLICY_MADE };
+	const struct pp_policy_setting *s = o->setting;
+	char name[64];
+
+	(void)err;
+	snprintf(name, sizeof(name), "policy-no-%s", s ? s->name : "restore");
+	if (o->kind != PP_ORDER_POLICY && flag("policy-refused") >= 0) {
+		a.state = PP_POLICY_REFUSED;
+		snprintf(a.error, sizeof(a.error), "the cache policy of drive '%s' may not be changed here",
+			d->serial);
+	} else if (o->kind != PP_ORDER_POLICY && flag(name) >= 0) {
+		a.state = s ? PP_POLICY_UNSUPPORTED : PP_POLICY_FAILED;
+		snprintf(a.error, sizeof(a.error), "fake trouble: %s", name);
+	} else if (o->kind == PP_ORDER_POLICY_SET) {
+		note_policy(d, "set", s->name);
+		if (flag("policy-sticks") < 0)
+			make_policy(d, s->write_cache == PP_TRUTH_YES, s->flushing == PP_TRUTH_NO);
+	} else if (o->kind == PP_ORDER_POLICY_RESTORE) {
+		note_policy(d, "restore", "");
+		make_policy(d, o->saved.before.drive_cache == PP_CACHE_ON,
+			strcmp(o->saved.queue_write_cache, "write through") == 0);
+	} else if (d->proven && flag("policy-slips") >= 0) {
+		make_policy(d, !pp_sim_drive_cache_is_on(d->sim), false);
+	}
+	fake_policy(d, &a.policy);
+	a.has_saved = o->kind == PP_ORDER_POLICY;
+	fake_saved(d, &a.saved);
+	pp_policy_answer_put(kv, &a);
+	return 0;
+}
+
 /* ---- runs -------------------------------------------------------------------------------------------- */
 
 static void send_ack(void *ctx, uint32_t lane, uint64_t first, uint64_t last)
@@ -494,7 +552,8 @@ static int answer(uint32_t id, struct pp_order *o, struct pp_buf *kv, struct pp_
 	bool named = o->kind == PP_ORDER_IDENTIFY || o->kind == PP_ORDER_SMART ||
 		o->kind == PP_ORDER_SHARE;
 	bool opens = o->kind == PP_ORDER_FORMAT || o->kind == PP_ORDER_PROVE ||
-		o->kind == PP_ORDER_CHECK;
+		o->kind == PP_ORDER_CHECK || o->kind == PP_ORDER_POLICY ||
+		o->kind == PP_ORDER_POLICY_SET || o->kind == PP_ORDER_POLICY_RESTORE;
 	struct fake_drive *d = named ? by_serial(o->serial) : opens ? by_serial(o->spec.serial)
 		: by_index(o->index);
 	struct pp_checked checked = { .check = { .result = PP_CHECK_CLEAN } };
@@ -534,6 +593,9 @@ static int answer(uint32_t id, struct pp_order *o, struct pp_buf *kv, struct pp_
 		m.checks += m.cuts != 0;
 		return 0;
 	case PP_ORDER_PREWRITE: return answer_prewrite(d, o, kv, err);
+	case PP_ORDER_POLICY:
+	case PP_ORDER_POLICY_SET:
+	case PP_ORDER_POLICY_RESTORE: return answer_policy(d, o, kv, err);
 	case PP_ORDER_RUN: return answer_run(d, o, kv, err);
 	case PP_ORDER_SCAN: return answer_scan(d, id, o, kv, err);
 	default: return pp_fail(err, PP_ERR_PEER, "the fake machine does not know this order");

@@ -17,7 +17,8 @@
 
 static void test_allow_list(void **state)
 {
-	static const char *const bad[] = { "", "/", "//", "uuid:", "uuid:auto", "/dev/null", "a\nb" };
+	static const char *const bad[] = { "", "/", "//", "uuid:", "uuid:auto", "/dev/null", "a\nb",
+		"policy:" };
 	struct pp_allow allow = { 0 };
 	struct pp_target_spec spec;
 	char deep[96], link[96];
@@ -416,6 +417,32 @@ static void test_noise(void **state)
 	finish();
 }
 
+/* The policy holds for all of a drive: neither a folder nor a file system on it allows to change it. */
+static void test_allow_policy(void **state)
+{
+	struct pp_allow allow = { 0 };
+	struct pp_target_spec spec;
+	struct pp_error err;
+
+	(void)state;
+	pp_target_spec_init(&spec);
+	strcpy(spec.serial, "SER2");
+	assert_int_equal(pp_allow_add(&allow, "SER1", &err), 0);
+	assert_int_equal(pp_allow_add(&allow, "policy:SER2", &err), 0);
+	assert_int_equal(pp_allow_add(&allow, "uuid:1234", &err), 0);
+	assert_int_equal(pp_allow_policy(&allow, "SER1", &err), 0);
+	assert_int_equal(pp_allow_policy(&allow, "SER2", &err), 0);
+	assert_int_equal(pp_allow_policy(&allow, "SER3", &err), -1);
+	assert_int_equal(err.class, PP_ERR_REFUSED);
+	assert_non_null(strstr(err.text, "--allow 'policy:SER3'"));
+	assert_int_equal(pp_allow_policy(&allow, "SER", &err), -1);
+	assert_int_equal(pp_allow_policy(&allow, "1234", &err), -1);
+	/* And the other way round: the policy alone allows no write. */
+	assert_int_equal(pp_allow_check(&allow, &spec, true, &err), -1);
+	spec.kind = PP_TARGET_RAW;
+	assert_int_equal(pp_allow_check(&allow, &spec, false, &err), -1);
+}
+
 static void test_allowed_folder(void **state)
 {
 	char mounted[96], inside[128], file[160];
@@ -765,6 +792,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_allow_list),
+		cmocka_unit_test(test_allow_policy),
 		cmocka_unit_test(test_service_unit),
 		cmocka_unit_test(test_hello_ping_and_garbage),
 		cmocka_unit_test(test_wrong_key),

@@ -67,6 +67,14 @@ static void fill_order(struct pp_order *o, enum pp_order_kind kind, struct pp_sc
 	o->seconds_ms = 1500;
 	o->block_bytes = 4096;
 	o->region_offset = 1 << 20;
+	o->setting = pp_policy_setting_find("flushing-off");
+	strcpy(o->saved.system, "linux");
+	strcpy(o->saved.serial, "S4X Y=1");
+	strcpy(o->saved.queue_write_cache, "write back");
+	o->saved.user_write_cache_setting = -1;
+	o->saved.cache_is_power_protected = 1;
+	o->saved.before.drive_cache = PP_CACHE_OFF;
+	o->saved.before.flushing = PP_TRUTH_YES;
 }
 
 static char *text_of(enum pp_order_kind kind)
@@ -159,6 +167,10 @@ static void test_every_order_comes_back(void **state)
 			assert_int_equal(out.block_bytes, 4096);
 			assert_true(out.region_offset == 1 << 20);
 		}
+		if (strstr(text, "\nsetting="))
+			assert_ptr_equal(out.setting, in.setting);
+		if (strstr(text, "policy_serial="))
+			assert_memory_equal(&out.saved, &in.saved, sizeof(in.saved));
 		pp_order_release(&out);
 		free(text);
 	}
@@ -178,6 +190,10 @@ static void test_orders_carry_their_groups(void **state)
 		{ PP_ORDER_NOISE, { "index=", "slots=", "file=", "run_id=" } },
 		{ PP_ORDER_SCAN, { "index=", "slots=", "file=", "ranges=" } },
 		{ PP_ORDER_MATRIX, { "index=", "methods=", "seconds_ms=" } },
+		{ PP_ORDER_POLICY, { "index=", "serial=" } },
+		{ PP_ORDER_POLICY_SET, { "index=", "serial=", "setting=", "boot_drive=" } },
+		{ PP_ORDER_POLICY_RESTORE, { "index=", "serial=", "policy_serial=", "policy_before_flushing=",
+			"policy_cache_is_power_protected=" } },
 	};
 	size_t i, k;
 
@@ -458,6 +474,7 @@ static void test_other_answers(void **state)
 	static struct pp_started started;
 	static struct pp_stopped stopped;
 	static struct pp_scanned scanned;
+	static struct pp_policy_answer policy;
 	static struct pp_note note;
 
 	(void)state;
@@ -488,6 +505,13 @@ static void test_other_answers(void **state)
 		.lanes_full = 3, .lanes_left_behind = 4, .latency_ns_p50 = 5, .latency_ns_p99 = 6,
 		.latency_ns_max = INT64_MAX, .latency_count = 7 };
 	ROUND_TRIP(pp_stopped, pp_stopped_put, pp_stopped_get, &stopped);
+	policy = (struct pp_policy_answer){ .state = PP_POLICY_FAILED, .error = "no",
+		.policy = { .drive_cache = PP_CACHE_OFF, .flushing = PP_TRUTH_YES, .drive_words = "d=1" } };
+	ROUND_TRIP(pp_policy_answer, pp_policy_answer_put, pp_policy_answer_get, &policy);
+	policy.has_saved = true;
+	policy.saved.cache_is_power_protected = -1;
+	strcpy(policy.saved.queue_write_cache, "write back");
+	ROUND_TRIP(pp_policy_answer, pp_policy_answer_put, pp_policy_answer_get, &policy);
 	scanned.bytes = 9;
 	scanned.direct = true;
 	ROUND_TRIP(pp_scanned, pp_scanned_put, pp_scanned_get, &scanned);

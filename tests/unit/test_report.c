@@ -69,10 +69,10 @@ static void add_reason(struct pp_verdict_arm *arm, bool blocks, const char *text
 }
 
 static const struct pp_speed_row speed[] = {
-	{ "SER1", "fdatasync", "overwrite", 2160.4, 451000, 1830000, 1.0 },
-	{ "SER1", "open_datasync (direct)", "overwrite", 33724.25, 30000, 51000, 0.0 },
-	{ "SER1", "write", "overwrite", 912345.0, 900, 2100, -1.0 },
-	{ "SER2", "fsync", "overwrite", 8.25, 120000000, 2500000000, 1.0 },
+	{ "SER1", "fdatasync", "overwrite", 2160.4, 451000, 1830000, 1.0, "" },
+	{ "SER1", "open_datasync (direct)", "overwrite", 33724.25, 30000, 51000, 0.0, "" },
+	{ "SER1", "write", "overwrite", 912345.0, 900, 2100, -1.0, "" },
+	{ "SER2", "fsync", "overwrite", 8.25, 120000000, 2500000000, 1.0, "" },
 };
 
 /* One arm of each verdict. */

@@ -59,6 +59,7 @@ static void add_trial(const struct pp_arm_state *arm, enum pp_trial_outcome outc
 	strcpy(t->key.method, arm->method->name);
 	strcpy(t->key.workload, pp_workload_name(a->workload));
 	strcpy(t->key.pattern, a->random ? "random" : "sequential");
+	strcpy(t->key.setting, arm->setting ? arm->setting->name : "");
 	t->key.lanes = a->lanes;
 	t->key.group = a->group;
 	t->key.record_bytes = a->record_bytes;
@@ -66,6 +67,13 @@ static void add_trial(const struct pp_arm_state *arm, enum pp_trial_outcome outc
 	t->proven = outcome != PP_TRIAL_VOID;
 	t->exposed = true;
 	strcpy(t->reason, outcome == PP_TRIAL_VOID ? "died before the cut" : "");
+}
+
+static enum pp_trial_outcome as_policy(const struct pp_arm_state *arm)
+{
+	bool off = arm->setting->write_cache == PP_TRUTH_NO;
+
+	return arm->method->control && !(arm->method->direct && off) ? PP_TRIAL_LOSS : PP_TRIAL_CLEAN;
 }
 
 static int count(char what)
@@ -328,6 +336,86 @@ static void test_control_too_quick(void **state)
 	assert_true(count('d') > 7 && count('d') <= 12);
 }
 
+static bool is_arm(const struct pp_arm_state *arm)
+{
+	return !arm->method->control;
+}
+
+/* M1.4 with policies: still rounds, and a round changes the policy as seldom as it can. */
+static void test_policies(void **state)
+{
+	const struct pp_policy_setting *last = NULL;
+	uint32_t i, changes = 0, arms = 0, least, most, controls_after = 0, n = 0;
+
+	(void)state;
+	begin("controls = 3\ncontrols_end = 1\ncontrol_pace = none\n");
+	memset(stands, 0, sizeof(stands));
+	stands[0].plan = &c.plan.drive[0];
+	strcpy(stands[0].drive.info.serial, "S1");
+	for (i = 0; i < pp_policy_setting_count; i++)
+		c.plan.arms[0].policy[c.plan.arms[0].policies++] = &pp_policy_settings[i];
+	pp_schedule_init(&c);
+	assert_int_equal(stands[0].arms, 3 * (2 + 2)); /* two arms and two controls of each policy */
+	while (n < TRIALS && pp_schedule_next(&c)) {
+		const struct pp_arm_state *now = stands[0].now;
+
+		if (is_arm(now)) {
+			changes += last && last != now->setting;
+			last = now->setting;
+			arms++;
+			assert_int_equal(controls_after, 0);
+		} else if (arms) {
+			controls_after++;
+		}
+		add_trial(now, as_policy(now));
+		n++;
+		pp_schedule_count(&c);
+		least = UINT32_MAX;
+		most = 0;
+		for (i = 0; i < stands[0].arms; i++) {
+			if (!is_arm(&stands[0].arm[i]))
+				continue;
+			least = stands[0].arm[i].tried < least ? stands[0].arm[i].tried : least;
+			most = stands[0].arm[i].tried > most ? stands[0].arm[i].tried : most;
+		}
+		assert_true(most - least <= 1); /* at every moment a stop could come */
+	}
+	assert_int_equal(arms, 5 * 6);    /* 95/50 */
+	assert_int_equal(changes, 5 * 2); /* rounds times policies but one */
+	for (i = 0; i < stands[0].arms; i++) {
+		const struct pp_arm_state *arm = &stands[0].arm[i];
+
+		if (arm->method->control && arm->method->direct) /* M7.4: kept, and with a reason */
+			assert_int_equal(arm->tried, arm->setting->write_cache == PP_TRUTH_NO ? 5 : 4);
+	}
+	assert_true(n < TRIALS);
+}
+
+/* A control of one policy is none of another's. */
+static void test_policies_of_two_sets(void **state)
+{
+	char text[512];
+	struct pp_error err = { 0 };
+	uint32_t i, controls = 0;
+
+	(void)state;
+	memset(&c, 0, sizeof(c));
+	memset(stands, 0, sizeof(stands));
+	snprintf(text, sizeof(text), "[drive x]\nserial = S1\nformat = ext4\ndestroy = S1\n[arms]\n"
+		"methods = fsync\npolicy = cache-on\n[arms grow]\nmethods = fsync\nworkload = append\n"
+		"policy = cache-off, flushing-off\n");
+	assert_int_equal(pp_plan_parse(&c.plan, text, "t", &err), 0);
+	c.stand = stands;
+	stands[0].plan = &c.plan.drive[0];
+	pp_schedule_init(&c);
+	for (i = 0; i < stands[0].arms; i++)
+		controls += stands[0].arm[i].method->control;
+	assert_int_equal(controls, 6);
+	assert_int_equal(c.plan.arm_sets, 3); /* append has no place for a control: one set for both */
+	assert_string_equal(c.plan.arms[2].name, "controls");
+	assert_int_equal(c.plan.arms[2].policies, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +428,8 @@ int main(void)
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_pace),
 		cmocka_unit_test(test_control_too_quick),
+		cmocka_unit_test(test_policies),
+		cmocka_unit_test(test_policies_of_two_sets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

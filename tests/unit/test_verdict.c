@@ -90,6 +90,11 @@ WORD(fw2, SET(key.firmware, "2"))
 WORD(model2, SET(key.model, "m2"))
 WORD(wt, SET(key.policy, "write through"))
 WORD(nofua, SET(key.policy, "write back"))
+WORD(on, SET(key.setting, "cache-on"); SET(key.policy, "drive cache on, buffer flushing on, FUA sent"))
+WORD(off, SET(key.setting, "cache-off"); SET(key.policy, "drive cache off, buffer flushing on, no FUA"))
+WORD(dropped, SET(key.setting, "flushing-off");
+	SET(key.policy, "drive cache on, buffer flushing off, no FUA"))
+WORD(came_back, t->policy_lost = true; SET(policy_after, "drive cache on"))
 WORD(k2, SET(key.kernel, "7.0"))
 WORD(dc, SET(key.cut_kind, "dc"))
 WORD(lanes4, t->key.lanes = 4)
@@ -116,7 +121,7 @@ static const struct { const char *word; void (*set)(struct pp_trial *); } words[
 	ROW(noise), ROW(S2), ROW(fw2), ROW(model2), ROW(wt), ROW(nofua), ROW(k2), ROW(dc),
 	ROW(lanes4), ROW(group8), ROW(small), ROW(append), ROW(ext4), ROW(ext4_nobarrier),
 	ROW(ext4_journal), ROW(btrfs), ROW(btrfs_nodatacow), ROW(zfs), ROW(unknown_fs),
-	ROW(odd_target),
+	ROW(odd_target), ROW(on), ROW(off), ROW(dropped), ROW(came_back),
 };
 
 /* Methods whose names have a blank. */

@@ -358,6 +358,31 @@ static const struct row rows[] = {
 	{ .rule = "M4.5", .trials = "atomic 1 loss; dsync-direct 29; " SEEN, .arm = "dsync-direct",
 		.exit = 1, .verdict = PP_ARM_INCONCLUSIVE, .says = "same command" },
 
+	/* A policy is part of the arm (M1.3): what a flush that was dropped, or FUA under a cache that is
+	 * on, came to there is no objection here; but a flush that failed with the cache off is one. */
+#define ON(x)  "fdatasync 29 on; direct 3 loss on; write 1 loss on; " x
+#define OFF(x) "fdatasync 29 off powered nocache; direct 29 off powered nocache; write 1 loss off; " x
+	{ .rule = "M1.5", .trials = ON("fdatasync 1 loss dropped notasked"), .exit = 1,
+		.verdict = PP_ARM_SAFE, .says = "same command failed in fdatasync, overwrite, flushing-off" },
+	{ .rule = "M1.5", .trials = ON("fdatasync 1 loss dropped"), .exit = 1, .verdict = PP_ARM_SAFE },
+	{ .rule = "M1.5", .trials = ON("fdatasync 1 loss off"), .exit = 1,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "same command failed in fdatasync, overwrite, cache-off" },
+	{ .rule = "M1.5", .trials = ON("fdatasync 1 loss"), .exit = 1,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "same command failed" },
+	{ .rule = "M1.5", .trials = OFF("fdatasync 1 loss on"), .exit = 1, .verdict = PP_ARM_SAFE,
+		.says = "rests on the write cache being off, by the drive's own word" },
+	{ .rule = "M1.5", .trials = "fdatasync 29 off powered nocache; direct 3 loss on; write 1 loss on",
+		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind: no control `direct`" },
+	{ .rule = "M1.5", .trials = "fdatasync 29 on; direct 29 off powered nocache; write 1 loss off",
+		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind: no control `direct`" },
+	{ .rule = "M7.4", .trials = "fdatasync 29 off powered nocache; direct 28 off powered nocache; "
+		"write 1 loss off", .exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "1 more needed" },
+	{ .rule = "M7.4", .trials = "fdatasync 29 off powered; direct 29 off powered; write 1 loss off",
+		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "declares a volatile cache" },
+	{ .rule = "M1.5", .trials = "fdatasync 28 on; fdatasync 1 on came_back; direct 3 loss on; "
+		"write 1 loss on", .exit = 0, .verdict = PP_ARM_SAFE,
+		.says = "did not survive power-up in 1 cut (cut 29: it came back as 'drive cache on')" },
+
 	/* M8.4: the label. */
 	{ .rule = "M8.4", .trials = "dsync-direct 29 viaflush; " SEEN, .arm = "dsync-direct",
 		.verdict = PP_ARM_SAFE, .says = "via flush: says nothing about FUA" },
