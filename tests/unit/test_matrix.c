@@ -319,6 +319,7 @@ static void test_fault_walk(void **state)
 
 	f->config.only = names;
 	f->config.only_count = 1;
+	f->config.seconds = 5; /* it ends at the failure, however slow the disk is */
 	for (n = 1; n <= 5; n++) {
 		struct pp_error err = { 0 };
 
