@@ -22,7 +22,7 @@ static int check_space(const struct pp_matrix_config *config, struct pp_error *e
 	if (snprintf(copy, sizeof(copy), "%s", config->path) >= (int)sizeof(copy))
 		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", config->path);
 	folder = dirname(copy);
-	code = matrix_sys_free_bytes(folder, &free_bytes);
+	code = disk_free_bytes(folder, &free_bytes);
 	if (code)
 		return pp_fail_os(err, code, "cannot find the free space of '%s'", folder);
 	if (free_bytes < needed)
@@ -48,13 +48,13 @@ static int fill_file(struct matrix_bench *b, int fd, struct pp_error *err)
 
 		record.offset = b->at + done;
 		pp_record_fill(b->buf, &record);
-		code = matrix_sys_write(fd, b->buf, PP_MATRIX_BLOCK_BYTES, record.offset, &n);
+		code = disk_write(fd, b->buf, PP_MATRIX_BLOCK_BYTES, record.offset, &n);
 		if (code)
 			return pp_fail_os(err, code, "cannot write '%s'", b->config->path);
 		if (n != PP_MATRIX_BLOCK_BYTES)
 			return pp_fail(err, PP_ERR_SYSTEM, "short write to '%s'", b->config->path);
 	}
-	code = matrix_sys_sync(fd);
+	code = disk_sync(fd);
 	return code ? pp_fail_os(err, code, "cannot sync '%s'", b->config->path) : 0;
 }
 
@@ -72,8 +72,8 @@ static int make(struct matrix_bench *b, struct pp_error *err)
 
 	if (!raw && check_space(b->config, err) != 0)
 		return -1;
-	code = matrix_sys_open(path, flags, &fd);
-	if (matrix_sys_code(code) == MATRIX_CODE_EXISTS)
+	code = disk_open(path, flags, &fd);
+	if (disk_code_of(code) == DISK_CODE_EXISTS)
 		return pp_fail(err, PP_ERR_REFUSED, "'%s' exists: the test would overwrite and remove it; "
 			"give another name", path);
 	if (code)
@@ -82,7 +82,7 @@ static int make(struct matrix_bench *b, struct pp_error *err)
 	rc = b->config->target ? pp_target_prove_fd(b->config->target, fd, err) : 0;
 	if (rc == 0)
 		rc = fill_file(b, fd, err);
-	code = matrix_sys_close(fd);
+	code = disk_close(fd);
 	return code && rc == 0 ? pp_fail_os(err, code, "cannot close '%s'", path) : rc;
 }
 
@@ -105,7 +105,7 @@ static void look_at_disk(struct matrix_bench *b)
 
 static int remove_file(struct matrix_bench *b, struct pp_error *err)
 {
-	int64_t code = matrix_sys_remove(b->config->path);
+	int64_t code = disk_remove(b->config->path);
 
 	return code ? pp_fail_os(err, code, "cannot remove '%s'", b->config->path) : 0;
 }
@@ -113,12 +113,12 @@ static int remove_file(struct matrix_bench *b, struct pp_error *err)
 static void look(struct matrix_bench *b)
 {
 	look_at_disk(b);
-	b->matrix->logical_block_bytes = matrix_sys_direct_block(b->config->path);
+	b->matrix->logical_block_bytes = disk_direct_block(b->config->path);
 	b->matrix->direct_works = true;
 }
 
 const struct pp_matrix_calls pp_matrix_calls_live = {
-	.make = make, .remove = remove_file, .look = look, .code = matrix_sys_code,
+	.make = make, .remove = remove_file, .look = look, .code = disk_code_of,
 	.op_begin = matrix_op_begin, .op_full = matrix_op_full, .op_make_room = matrix_op_make_room,
 	.op_do = matrix_op_do, .op_end = matrix_op_end, .throughput = matrix_throughput,
 	.now_ns = pp_clock_mono_ns, .sleep_ms = pp_clock_sleep_ms,

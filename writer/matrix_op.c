@@ -38,7 +38,7 @@ static int do_sync(struct matrix_op *op, struct pp_method_io *io)
 
 static int do_close(struct matrix_op *op, int fd, int rc)
 {
-	int64_t code = matrix_sys_close(fd);
+	int64_t code = disk_close(fd);
 
 	return code && rc == 0 ? matrix_op_fail(&op->e, "close", code) : rc;
 }
@@ -48,7 +48,7 @@ static int do_close(struct matrix_op *op, int fd, int rc)
 static int reopen(struct matrix_op *op, struct pp_method_io *io)
 {
 	int fd;
-	int64_t code = matrix_sys_open(op->config->path, O_RDWR, &fd);
+	int64_t code = disk_open(op->config->path, O_RDWR, &fd);
 
 	if (code)
 		return matrix_op_fail(&op->e, "open", code);
@@ -88,7 +88,7 @@ static int create_op(struct matrix_op *op)
 	int fd, rc;
 
 	file_name(op->files, name);
-	code = matrix_sys_open_in(op->fd, op->name, name, O_RDWR | O_CREAT | O_EXCL |
+	code = disk_open_in(op->fd, op->name, name, O_RDWR | O_CREAT | O_EXCL |
 		pp_method_open_flags(op->method), &fd);
 	if (code)
 		return matrix_op_fail(&op->e, "open", code);
@@ -101,7 +101,7 @@ static int create_op(struct matrix_op *op)
 	rc = do_close(op, fd, rc);
 	/* M2.2: the file's own sync says nothing of its name. */
 	code = rc == 0 && op->method->coverage != PP_COVERS_NOTHING
-		? matrix_sys_sync_folder(op->fd) : 0;
+		? disk_sync_folder(op->fd) : 0;
 	return code ? matrix_op_fail(&op->e, "fsync of the folder", code) : rc;
 }
 
@@ -112,7 +112,7 @@ static int remove_files(struct matrix_op *op)
 
 	while (op->files) {
 		file_name(op->files - 1, name);
-		code = matrix_sys_remove_in(op->fd, op->name, name);
+		code = disk_remove_in(op->fd, op->name, name);
 		if (code)
 			return matrix_op_fail(&op->e, "unlink", code);
 		op->files--;
@@ -146,15 +146,15 @@ bool matrix_op_full(const struct matrix_op *op)
 /* The same beginning each time: an empty file, allocated or not, durable as such. */
 static int empty(struct matrix_op *op)
 {
-	int64_t code = matrix_sys_set_size(op->fd, 0);
+	int64_t code = disk_set_size(op->fd, 0);
 
 	if (code)
 		return matrix_op_fail(&op->e, "truncate", code);
 	if (op->test->workload == PP_FALLOCATED)
-		code = matrix_sys_allocate(op->fd, MATRIX_GROW_BYTES);
+		code = disk_allocate(op->fd, MATRIX_GROW_BYTES);
 	if (code)
 		return matrix_op_fail(&op->e, "fallocate", code);
-	code = matrix_sys_sync(op->fd);
+	code = disk_sync(op->fd);
 	if (code)
 		return matrix_op_fail(&op->e, "fsync", code);
 	op->at = 0;
@@ -164,7 +164,7 @@ static int empty(struct matrix_op *op)
 int matrix_op_make_room(struct matrix_op *op)
 {
 	if (op->test->workload == PP_CREATE) {
-		int64_t code = remove_files(op) == 0 ? matrix_sys_sync_folder(op->fd) : -1;
+		int64_t code = remove_files(op) == 0 ? disk_sync_folder(op->fd) : -1;
 
 		return code <= 0 ? (int)code : matrix_op_fail(&op->e, "fsync of the folder", code);
 	}
@@ -188,16 +188,16 @@ static int open_own(struct matrix_op *op, uint32_t thread)
 		(int)sizeof(op->name))
 		return matrix_op_fail(&op->e, "open", ENAMETOOLONG);
 	if (folder)
-		code = matrix_sys_make_folder(op->name);
+		code = disk_make_folder(op->name);
 	if (code) {
 		op->name[0] = '\0';
 		return matrix_op_fail(&op->e, "mkdir", code);
 	}
-	code = folder ? matrix_sys_open_folder(op->name, &fd) : matrix_sys_open(op->name, O_RDWR |
+	code = folder ? disk_open_folder(op->name, &fd) : disk_open(op->name, O_RDWR |
 		O_CREAT | O_EXCL | pp_method_open_flags(op->method), &fd);
 	if (code) {
 		/* Made before its flags were refused? (O_DIRECT, open(2)) Never somebody else's file. */
-		if (!folder && matrix_sys_code(code) == MATRIX_CODE_EXISTS)
+		if (!folder && disk_code_of(code) == DISK_CODE_EXISTS)
 			op->name[0] = '\0';
 		return matrix_op_fail(&op->e, "open", code);
 	}
@@ -209,7 +209,7 @@ static int open_own(struct matrix_op *op, uint32_t thread)
 static int open_shared(struct matrix_op *op)
 {
 	int flags = op->test->shape == SYNC_LOOP ? pp_method_open_flags(op->method) : 0;
-	int64_t code = matrix_sys_open(op->config->path, O_RDWR | flags, &op->fd);
+	int64_t code = disk_open(op->config->path, O_RDWR | flags, &op->fd);
 
 	return code ? matrix_op_fail(&op->e, "open", code) : 0;
 }
@@ -221,12 +221,12 @@ static int set_up(struct matrix_op *op)
 	int fd = op->fd, rc;
 
 	if (folder)
-		fd = matrix_sys_open_nameless(op->fd, op->name, pp_method_open_flags(op->method));
+		fd = disk_open_nameless(op->fd, op->name, pp_method_open_flags(op->method));
 	rc = pp_method_io_init(&op->io, op->method, fd, &op->e.why);
 	if (rc != 0)
 		matrix_op_fail(&op->e, "setting up", op->e.why.os_code);
 	if (folder && fd >= 0)
-		matrix_sys_close(fd);
+		disk_close(fd);
 	return rc;
 }
 
@@ -258,7 +258,7 @@ int matrix_op_end(struct matrix_op *op)
 		rc = remove_files(op);
 	} else if (op->fd >= 0 && !op->e.call && (op->method->coverage < PP_COVERS_FILE)) {
 		/* What was left in RAM must not reach the disk in the next test. */
-		code = matrix_sys_sync(op->fd);
+		code = disk_sync(op->fd);
 		if (code)
 			rc = matrix_op_fail(&op->e, "fsync", code);
 	}
@@ -266,9 +266,9 @@ int matrix_op_end(struct matrix_op *op)
 		rc = do_close(op, op->fd, rc);
 	op->fd = -1;
 	if (op->name[0])
-		code = op->test->workload == PP_CREATE ? matrix_sys_remove_folder(op->name)
-			: matrix_sys_remove(op->name);
-	if (op->name[0] && code && matrix_sys_code(code) != MATRIX_CODE_MISSING && rc == 0)
+		code = op->test->workload == PP_CREATE ? disk_remove_folder(op->name)
+			: disk_remove(op->name);
+	if (op->name[0] && code && disk_code_of(code) != DISK_CODE_MISSING && rc == 0)
 		rc = matrix_op_fail(&op->e, "remove", code);
 	op->name[0] = '\0';
 	return rc;

@@ -7,13 +7,13 @@
  *	matrix_file.c          the file and its disk
  *	matrix_op.c            one operation, and the room it needs
  *	matrix_throughput.c    rows that move a lot of data
- *	matrix_sys_*.c         what these three ask of a system
+ *	disk_*.c         what these three ask of a system
  */
 #ifndef PP_WRITER_MATRIX_PARTS_H
 #define PP_WRITER_MATRIX_PARTS_H
 
 #include "matrix.h"
-#include "matrix_sys.h"
+#include "disk.h"
 #include "src/core/disk_counters.h"
 #include "src/core/disk_trace.h"
 #include "src/core/histogram.h"
@@ -75,7 +75,7 @@ struct pp_matrix_calls {
 	/* Opens counters and trace, says in the matrix whose they are or why there are none; what direct
 	 * I/O is like here. */
 	void (*look)(struct matrix_bench *b);
-	enum matrix_code (*code)(int64_t os_code);
+	enum disk_code (*code)(int64_t os_code);
 	/* Opens what thread number `thread` works on; after failure too, end it. */
 	int (*op_begin)(struct matrix_op *op, const struct matrix_bench *b,
 		const struct matrix_test *test, uint32_t thread);

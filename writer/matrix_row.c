@@ -356,7 +356,7 @@ void matrix_na(struct pp_matrix_row *row, const char *reason)
 }
 
 static bool is(const struct matrix_bench *b, const struct matrix_op_error *e, const char *call,
-	enum matrix_code code)
+	enum disk_code code)
 {
 	return b->calls->code(e->code) == code && strcmp(e->call, call) == 0;
 }
@@ -371,17 +371,17 @@ static int refused(struct matrix_bench *b, const struct matrix_op *op, struct pp
 
 	if (e->why.class == PP_ERR_UNSUPPORTED) {
 		matrix_na(row, e->why.text);
-	} else if (op->method->direct && is(b, e, "open", MATRIX_CODE_INVALID)) {
+	} else if (op->method->direct && is(b, e, "open", DISK_CODE_INVALID)) {
 		b->matrix->direct_works = false;
 		matrix_na(row, "direct I/O is refused here");
-	} else if (op->method->rw_flags & PP_RWF_ATOMIC && is(b, e, "write", MATRIX_CODE_INVALID)) {
+	} else if (op->method->rw_flags & PP_RWF_ATOMIC && is(b, e, "write", DISK_CODE_INVALID)) {
 		matrix_na(row, "a write of this size is refused: not within the atomic unit");
-	} else if (op->method->direct && is(b, e, "write", MATRIX_CODE_INVALID)) {
+	} else if (op->method->direct && is(b, e, "write", DISK_CODE_INVALID)) {
 		snprintf(reason, sizeof(reason), "direct I/O of %u bytes is refused: below the logical "
 			"block", op->test->write_bytes);
 		matrix_na(row, reason);
-	} else if (is(b, e, "write", MATRIX_CODE_UNSUPPORTED) ||
-		is(b, e, "fallocate", MATRIX_CODE_UNSUPPORTED)) {
+	} else if (is(b, e, "write", DISK_CODE_UNSUPPORTED) ||
+		is(b, e, "fallocate", DISK_CODE_UNSUPPORTED)) {
 		snprintf(reason, sizeof(reason), "this file system has no such %s", e->call);
 		matrix_na(row, reason);
 	} else if (e->why.class != PP_ERR_NONE) {

@@ -91,7 +91,7 @@ static int write_all(struct flow *f, struct pp_error *err)
 {
 	bool raw = f->b->config->raw;
 	int fd, rc = 0;
-	int64_t code = matrix_sys_open(f->path, O_RDWR | (raw ? 0 : O_CREAT | O_EXCL), &fd);
+	int64_t code = disk_open(f->path, O_RDWR | (raw ? 0 : O_CREAT | O_EXCL), &fd);
 	uint64_t at;
 
 	if (code)
@@ -100,16 +100,16 @@ static int write_all(struct flow *f, struct pp_error *err)
 	for (at = 0; rc == 0 && at < f->bytes && !matrix_stopped(f->b); at += SEQUENTIAL_BYTES) {
 		uint32_t n;
 
-		code = matrix_sys_write(fd, fresh(f, at / SEQUENTIAL_BYTES, SEQUENTIAL_BYTES),
+		code = disk_write(fd, fresh(f, at / SEQUENTIAL_BYTES, SEQUENTIAL_BYTES),
 			SEQUENTIAL_BYTES, f->b->at + at, &n);
 		if (n != SEQUENTIAL_BYTES)
 			rc = code ? pp_fail_os(err, code, "cannot write '%s'", f->path)
 				: pp_fail(err, PP_ERR_SYSTEM, "short write to '%s'", f->path);
 	}
-	code = rc == 0 ? matrix_sys_sync(fd) : 0;
+	code = rc == 0 ? disk_sync(fd) : 0;
 	if (code)
 		rc = pp_fail_os(err, code, "cannot sync '%s'", f->path);
-	code = matrix_sys_close(fd);
+	code = disk_close(fd);
 	return code && rc == 0 ? pp_fail_os(err, code, "cannot close '%s'", f->path) : rc;
 }
 
@@ -131,19 +131,19 @@ static int flow(struct flow *f, const struct flow_test *t, int fd, struct pp_mat
 		uint32_t n;
 
 		before = now;
-		code = t->reads ? matrix_sys_read(fd, into, bytes, at, &n)
-			: matrix_sys_write(fd, fresh(f, op, bytes), bytes, at, &n);
+		code = t->reads ? disk_read(fd, into, bytes, at, &n)
+			: disk_write(fd, fresh(f, op, bytes), bytes, at, &n);
 		if (n != bytes)
 			return matrix_op_fail(e, t->reads ? "read" : "write", code);
 		now = pp_clock_mono_ns();
 		pp_histogram_add(f->latency, now - before);
 		op++;
 		/* What is overwritten in RAM before it was synced never reaches the disk. */
-		code = syncs_rounds && op % blocks == 0 ? matrix_sys_sync(fd) : 0;
+		code = syncs_rounds && op % blocks == 0 ? disk_sync(fd) : 0;
 		if (code)
 			return matrix_op_fail(e, "fsync", code);
 	} while (now < end && !matrix_stopped(f->b) && !(once && op == blocks));
-	code = t->reads ? 0 : matrix_sys_sync(fd);
+	code = t->reads ? 0 : disk_sync(fd);
 	if (code)
 		return matrix_op_fail(e, "fsync", code);
 	row->ops = op;
@@ -159,16 +159,16 @@ static int measure(struct flow *f, const struct flow_test *t, struct pp_matrix_r
 	bool counted;
 	int fd, rc;
 
-	code = matrix_sys_open(f->path, O_RDWR | (t->direct ? O_DIRECT : 0), &fd);
+	code = disk_open(f->path, O_RDWR | (t->direct ? O_DIRECT : 0), &fd);
 	if (code)
 		return matrix_op_fail(e, "open", code);
-	if (t->reads && !t->direct && !matrix_sys_drop(fd, f->b->at, f->bytes)) {
-		matrix_sys_close(fd);
+	if (t->reads && !t->direct && !disk_drop(fd, f->b->at, f->bytes)) {
+		disk_close(fd);
 		matrix_na(row, "the file stays in RAM, or may: a read would not reach the disk");
 		return 0;
 	}
 	if (t->random)
-		matrix_sys_random(fd);
+		disk_random(fd);
 	matrix_look_idle(f->b);
 	counted = matrix_read_disk(f->b, &before);
 	rc = flow(f, t, fd, row, e);
@@ -176,14 +176,14 @@ static int measure(struct flow *f, const struct flow_test *t, struct pp_matrix_r
 		matrix_fill_counters(f->b, &before, &after, t->reads, row);
 	if (rc == 0)
 		matrix_fill_speed(f->latency, row);
-	code = matrix_sys_close(fd);
+	code = disk_close(fd);
 	return code && rc == 0 ? matrix_op_fail(e, "close", code) : rc;
 }
 
 static int refused(const struct flow *f, const struct flow_test *t, const struct matrix_op_error *e,
 	struct pp_matrix_row *row, struct pp_error *err)
 {
-	if (t->direct && matrix_sys_code(e->code) == MATRIX_CODE_INVALID) {
+	if (t->direct && disk_code_of(e->code) == DISK_CODE_INVALID) {
 		matrix_na(row, "direct I/O is refused here");
 		return 0;
 	}
@@ -236,7 +236,7 @@ int matrix_throughput(struct matrix_bench *b, struct pp_error *err)
 	rc = write_all(&f, err);
 	if (rc == 0)
 		rc = run_flows(&f, err);
-	code = f.created ? matrix_sys_remove(f.path) : 0;
+	code = f.created ? disk_remove(f.path) : 0;
 	if (code && rc == 0)
 		rc = pp_fail_os(err, code, "cannot remove '%s'", f.path);
 out:

@@ -34,11 +34,6 @@ struct prewriting {
 	const char *name;
 };
 
-uint64_t pp_writer_target_bytes(const struct pp_layout *layout)
-{
-	return pp_layout_target_bytes(layout);
-}
-
 /* One that is not there yet is a file that holds nothing. */
 static int look_at(const char *name, bool *raw, uint64_t *held_bytes, struct pp_error *err)
 {
@@ -94,20 +89,6 @@ static int check_space(const char *path, uint64_t need_bytes, uint64_t held_byte
 			PRIu64 " MB: make room or write less", folder, free_bytes >> 20,
 			(need_bytes >> 20) + 1);
 	return 0;
-}
-
-void pp_prewrite_fill(const struct pp_layout *layout, const struct pp_run_id *run_id,
-	uint32_t flags, uint32_t lane, uint64_t slot, void *buf)
-{
-	struct pp_record record = {
-		.run = *run_id,
-		.lane = lane,
-		.cells = layout->record_bytes / PP_CELL_BYTES,
-		.flags = flags,
-		.offset = pp_layout_offset(layout, lane, slot),
-	};
-
-	pp_record_fill(buf, &record);
 }
 
 static int write_base(const struct prewriting *p, uint32_t lane, uint64_t slot, uint32_t slots,

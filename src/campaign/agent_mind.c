@@ -32,7 +32,9 @@ static uint32_t read_disks(struct agent_session *s, struct pp_beat_disk *disks)
 
 	pthread_mutex_lock(&s->disks_lock);
 	for (i = 0; i <= PP_ORDER_INDEX_MAX; i++) {
-		if (s->disks[i].fd < 0 || pp_disk_source_read(&s->disks[i], &counters, NULL) != 0)
+		/* Flushes that nobody counts (Windows, Linux before 5.5) must not read as none. */
+		if (s->disks[i].fd < 0 || pp_disk_source_read(&s->disks[i], &counters, NULL) != 0 ||
+			!counters.has_flushes)
 			continue;
 		disks[n++] = (struct pp_beat_disk){ .run_index = i, .writes = counters.writes,
 			.sectors_written = counters.sectors_written, .flushes = counters.flushes };

@@ -417,21 +417,6 @@ void pp_target_release(struct pp_target *target)
 
 /* ---- unit --------------------------------------------------------------------------------- */
 
-static uint64_t common_multiple(uint64_t a, uint64_t b)
-{
-	uint64_t x = a, y = b;
-
-	if (!b)
-		return a;
-	while (y) {
-		uint64_t rest = x % y;
-
-		x = y;
-		y = rest;
-	}
-	return a / x * b;
-}
-
 int pp_target_unit_bytes(const struct pp_drive_info *drive, int fd, uint32_t *unit_bytes,
 	struct pp_error *err)
 {
@@ -440,7 +425,7 @@ int pp_target_unit_bytes(const struct pp_drive_info *drive, int fd, uint32_t *un
 	struct statvfs vfs;
 
 	if (drive)
-		unit = common_multiple(common_multiple(unit, drive->physical_block_bytes),
+		unit = pp_common_multiple(pp_common_multiple(unit, drive->physical_block_bytes),
 			drive->stripe_bytes);
 	if (pp_drive_of_fd(fd, "target", &stack, err) != 0)
 		return -1;
@@ -449,13 +434,13 @@ int pp_target_unit_bytes(const struct pp_drive_info *drive, int fd, uint32_t *un
 
 		if (!stack.layers[i].whole || pp_drive_read(NULL, stack.layers[i].name, &layer, NULL) != 0)
 			continue;
-		unit = common_multiple(common_multiple(unit, layer.physical_block_bytes),
+		unit = pp_common_multiple(pp_common_multiple(unit, layer.physical_block_bytes),
 			layer.stripe_bytes);
 	}
 	if (stack.fs_type[0]) {
 		if (fstatvfs(fd, &vfs) != 0)
 			return pp_fail_os(err, errno, "cannot ask the block size of the target");
-		unit = common_multiple(unit, vfs.f_bsize);
+		unit = pp_common_multiple(unit, vfs.f_bsize);
 	}
 	if (unit > UINT32_MAX)
 		return pp_fail(err, PP_ERR_UNSUPPORTED, "the target's blocks have no common multiple");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by target_*_linux.c only: the steps that proving, formatting and checking have in common.
+ * Shared by target*.c only: the steps that proving, formatting and checking have in common.
  */
 #ifndef PP_CORE_TARGET_PARTS_H
 #define PP_CORE_TARGET_PARTS_H
@@ -18,11 +18,14 @@ struct pp_fs_found {
 
 /* Sets *state and fails: `return pp_target_fail(&state, PP_TARGET_REFUSED, err, ...)`. */
 int pp_target_fail(enum pp_target_state *state, enum pp_target_state is, struct pp_error *err,
-	const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+	const char *fmt, ...) __attribute__((format(gnu_printf, 4, 5)));
 
 /* Waits for the drive of the spec, checks its size and that it does not carry the system. */
 int pp_target_find_drive(const struct pp_target_spec *spec, struct pp_drive_info *drive,
 	enum pp_target_state *state, struct pp_error *err);
+
+/* The least that both divide; a where b is 0. */
+uint64_t pp_common_multiple(uint64_t a, uint64_t b);
 
 /* Reads a block at the start, in the middle and at the end of the device, past the page cache. */
 int pp_target_readable(const char *node, uint64_t size_bytes, struct pp_error *err);

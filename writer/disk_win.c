@@ -3,7 +3,7 @@
  * A folder's entries are made durable by FlushFileBuffers of the folder, opened so that it may be
  * written; NTFS has nothing else for it. Where that is refused the rows that need it say so.
  */
-#include "matrix_sys.h"
+#include "disk.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,18 +20,18 @@ static int64_t result(BOOL ok)
 	return ok ? 0 : pp_win_code(GetLastError());
 }
 
-enum matrix_code matrix_sys_code(int64_t os_code)
+enum disk_code disk_code_of(int64_t os_code)
 {
 	if (os_code == pp_win_code(ERROR_INVALID_PARAMETER))
-		return MATRIX_CODE_INVALID;
+		return DISK_CODE_INVALID;
 	if (os_code == pp_win_code(ERROR_NOT_SUPPORTED) ||
 		os_code == pp_win_code(ERROR_INVALID_FUNCTION))
-		return MATRIX_CODE_UNSUPPORTED;
-	return os_code == EEXIST ? MATRIX_CODE_EXISTS : os_code == ENOENT ? MATRIX_CODE_MISSING
-		: MATRIX_CODE_OTHER;
+		return DISK_CODE_UNSUPPORTED;
+	return os_code == EEXIST ? DISK_CODE_EXISTS : os_code == ENOENT ? DISK_CODE_MISSING
+		: DISK_CODE_OTHER;
 }
 
-int64_t matrix_sys_open(const char *path, int flags, int *fd)
+int64_t disk_open(const char *path, int flags, int *fd)
 {
 	struct pp_error why = { 0 };
 
@@ -43,30 +43,30 @@ static bool join(const char *folder, const char *name, char path[PATH_BYTES])
 	return snprintf(path, PATH_BYTES, "%s/%s", folder, name) < PATH_BYTES;
 }
 
-int64_t matrix_sys_open_in(int folder, const char *folder_name, const char *name, int flags,
+int64_t disk_open_in(int folder, const char *folder_name, const char *name, int flags,
 	int *fd)
 {
 	char path[PATH_BYTES];
 
 	(void)folder;
-	return join(folder_name, name, path) ? matrix_sys_open(path, flags, fd) : ENAMETOOLONG;
+	return join(folder_name, name, path) ? disk_open(path, flags, fd) : ENAMETOOLONG;
 }
 
-int64_t matrix_sys_remove_in(int folder, const char *folder_name, const char *name)
+int64_t disk_remove_in(int folder, const char *folder_name, const char *name)
 {
 	char path[PATH_BYTES];
 
 	(void)folder;
-	return join(folder_name, name, path) ? matrix_sys_remove(path) : ENAMETOOLONG;
+	return join(folder_name, name, path) ? disk_remove(path) : ENAMETOOLONG;
 }
 
 /* To be written, since only such a handle can be flushed. */
-int64_t matrix_sys_open_folder(const char *path, int *fd)
+int64_t disk_open_folder(const char *path, int *fd)
 {
-	return matrix_sys_open(path, O_RDWR | O_DIRECTORY, fd);
+	return disk_open(path, O_RDWR | O_DIRECTORY, fd);
 }
 
-int matrix_sys_open_nameless(int folder, const char *folder_name, int flags)
+int disk_open_nameless(int folder, const char *folder_name, int flags)
 {
 	char path[PATH_BYTES];
 	wchar_t *wide;
@@ -82,7 +82,7 @@ int matrix_sys_open_nameless(int folder, const char *folder_name, int flags)
 	return handle == INVALID_HANDLE_VALUE ? -1 : pp_fd_of_handle(handle, O_RDWR, NULL);
 }
 
-int64_t matrix_sys_close(int fd)
+int64_t disk_close(int fd)
 {
 	return close(fd) == 0 ? 0 : errno;
 }
@@ -112,22 +112,22 @@ static BOOL remove_file(const wchar_t *wide)
 	return DeleteFileW(wide);
 }
 
-int64_t matrix_sys_make_folder(const char *path)
+int64_t disk_make_folder(const char *path)
 {
 	return with_path(path, make_folder);
 }
 
-int64_t matrix_sys_remove_folder(const char *path)
+int64_t disk_remove_folder(const char *path)
 {
 	return with_path(path, remove_folder);
 }
 
-int64_t matrix_sys_remove(const char *path)
+int64_t disk_remove(const char *path)
 {
 	return with_path(path, remove_file);
 }
 
-int64_t matrix_sys_write(int fd, const void *buf, uint32_t bytes, uint64_t offset, uint32_t *n)
+int64_t disk_write(int fd, const void *buf, uint32_t bytes, uint64_t offset, uint32_t *n)
 {
 	OVERLAPPED at = { .Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32) };
 	DWORD done = 0;
@@ -137,7 +137,7 @@ int64_t matrix_sys_write(int fd, const void *buf, uint32_t bytes, uint64_t offse
 	return result(ok);
 }
 
-int64_t matrix_sys_read(int fd, void *buf, uint32_t bytes, uint64_t offset, uint32_t *n)
+int64_t disk_read(int fd, void *buf, uint32_t bytes, uint64_t offset, uint32_t *n)
 {
 	OVERLAPPED at = { .Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32) };
 	DWORD done = 0;
@@ -147,7 +147,7 @@ int64_t matrix_sys_read(int fd, void *buf, uint32_t bytes, uint64_t offset, uint
 	return !ok && GetLastError() == ERROR_HANDLE_EOF ? 0 : result(ok);
 }
 
-int64_t matrix_sys_set_size(int fd, uint64_t bytes)
+int64_t disk_set_size(int fd, uint64_t bytes)
 {
 	FILE_END_OF_FILE_INFO end = { .EndOfFile.QuadPart = (LONGLONG)bytes };
 
@@ -156,26 +156,26 @@ int64_t matrix_sys_set_size(int fd, uint64_t bytes)
 }
 
 /* NTFS keeps how much of a file is valid: clusters beyond that are there and unwritten. */
-int64_t matrix_sys_allocate(int fd, uint64_t bytes)
+int64_t disk_allocate(int fd, uint64_t bytes)
 {
 	FILE_ALLOCATION_INFO room = { .AllocationSize.QuadPart = (LONGLONG)bytes };
 
 	if (!SetFileInformationByHandle(pp_handle_of(fd), FileAllocationInfo, &room, sizeof(room)))
 		return result(FALSE);
-	return matrix_sys_set_size(fd, bytes);
+	return disk_set_size(fd, bytes);
 }
 
-int64_t matrix_sys_sync(int fd)
+int64_t disk_sync(int fd)
 {
 	return result(FlushFileBuffers(pp_handle_of(fd)));
 }
 
-int64_t matrix_sys_sync_folder(int fd)
+int64_t disk_sync_folder(int fd)
 {
 	return result(FlushFileBuffers(pp_handle_of(fd)));
 }
 
-int64_t matrix_sys_free_bytes(const char *folder, uint64_t *bytes)
+int64_t disk_free_bytes(const char *folder, uint64_t *bytes)
 {
 	struct pp_error why = { 0 };
 	wchar_t *wide = pp_wide_path(folder, &why);
@@ -189,7 +189,7 @@ int64_t matrix_sys_free_bytes(const char *folder, uint64_t *bytes)
 }
 
 /* No call of Windows tells what of a file is in RAM. */
-bool matrix_sys_drop(int fd, uint64_t from, uint64_t bytes)
+bool disk_drop(int fd, uint64_t from, uint64_t bytes)
 {
 	(void)fd;
 	(void)from;
@@ -197,18 +197,18 @@ bool matrix_sys_drop(int fd, uint64_t from, uint64_t bytes)
 	return false;
 }
 
-void matrix_sys_random(int fd)
+void disk_random(int fd)
 {
 	(void)fd;
 }
 
-uint32_t matrix_sys_direct_block(const char *path)
+uint32_t disk_direct_block(const char *path)
 {
 	FILE_STORAGE_INFO info;
 	uint32_t bytes = 0;
 	int fd;
 
-	if (matrix_sys_open(path, O_RDONLY, &fd) != 0)
+	if (disk_open(path, O_RDONLY, &fd) != 0)
 		return 0;
 	if (GetFileInformationByHandleEx(pp_handle_of(fd), FileStorageInfo, &info, sizeof(info)))
 		bytes = info.LogicalBytesPerSector;

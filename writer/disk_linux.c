@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "matrix_sys.h"
+#include "disk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,29 +17,29 @@ static int64_t result(int rc)
 	return rc == 0 ? 0 : errno;
 }
 
-enum matrix_code matrix_sys_code(int64_t os_code)
+enum disk_code disk_code_of(int64_t os_code)
 {
 	switch (os_code) {
 	case EINVAL:
-		return MATRIX_CODE_INVALID;
+		return DISK_CODE_INVALID;
 	case EOPNOTSUPP:
-		return MATRIX_CODE_UNSUPPORTED;
+		return DISK_CODE_UNSUPPORTED;
 	case EEXIST:
-		return MATRIX_CODE_EXISTS;
+		return DISK_CODE_EXISTS;
 	case ENOENT:
-		return MATRIX_CODE_MISSING;
+		return DISK_CODE_MISSING;
 	default:
-		return MATRIX_CODE_OTHER;
+		return DISK_CODE_OTHER;
 	}
 }
 
-int64_t matrix_sys_open(const char *path, int flags, int *fd)
+int64_t disk_open(const char *path, int flags, int *fd)
 {
 	*fd = open(path, flags | O_CLOEXEC, 0600);
 	return *fd >= 0 ? 0 : errno;
 }
 
-int64_t matrix_sys_open_in(int folder, const char *folder_name, const char *name, int flags,
+int64_t disk_open_in(int folder, const char *folder_name, const char *name, int flags,
 	int *fd)
 {
 	(void)folder_name;
@@ -47,45 +47,45 @@ int64_t matrix_sys_open_in(int folder, const char *folder_name, const char *name
 	return *fd >= 0 ? 0 : errno;
 }
 
-int64_t matrix_sys_remove_in(int folder, const char *folder_name, const char *name)
+int64_t disk_remove_in(int folder, const char *folder_name, const char *name)
 {
 	(void)folder_name;
 	return result(unlinkat(folder, name, 0));
 }
 
-int64_t matrix_sys_open_folder(const char *path, int *fd)
+int64_t disk_open_folder(const char *path, int *fd)
 {
-	return matrix_sys_open(path, O_RDONLY | O_DIRECTORY, fd);
+	return disk_open(path, O_RDONLY | O_DIRECTORY, fd);
 }
 
 /* O_TMPFILE, open(2). */
-int matrix_sys_open_nameless(int folder, const char *folder_name, int flags)
+int disk_open_nameless(int folder, const char *folder_name, int flags)
 {
 	(void)folder_name;
 	return openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600);
 }
 
-int64_t matrix_sys_close(int fd)
+int64_t disk_close(int fd)
 {
 	return result(close(fd));
 }
 
-int64_t matrix_sys_make_folder(const char *path)
+int64_t disk_make_folder(const char *path)
 {
 	return result(mkdir(path, 0700));
 }
 
-int64_t matrix_sys_remove_folder(const char *path)
+int64_t disk_remove_folder(const char *path)
 {
 	return result(rmdir(path));
 }
 
-int64_t matrix_sys_remove(const char *path)
+int64_t disk_remove(const char *path)
 {
 	return result(unlink(path));
 }
 
-int64_t matrix_sys_write(int fd, const void *buf, uint32_t bytes, uint64_t offset, uint32_t *n)
+int64_t disk_write(int fd, const void *buf, uint32_t bytes, uint64_t offset, uint32_t *n)
 {
 	ssize_t written = pwrite(fd, buf, bytes, (off_t)offset);
 
@@ -93,7 +93,7 @@ int64_t matrix_sys_write(int fd, const void *buf, uint32_t bytes, uint64_t offse
 	return written < 0 ? errno : 0;
 }
 
-int64_t matrix_sys_read(int fd, void *buf, uint32_t bytes, uint64_t offset, uint32_t *n)
+int64_t disk_read(int fd, void *buf, uint32_t bytes, uint64_t offset, uint32_t *n)
 {
 	ssize_t got = pread(fd, buf, bytes, (off_t)offset);
 
@@ -101,12 +101,12 @@ int64_t matrix_sys_read(int fd, void *buf, uint32_t bytes, uint64_t offset, uint
 	return got < 0 ? errno : 0;
 }
 
-int64_t matrix_sys_set_size(int fd, uint64_t bytes)
+int64_t disk_set_size(int fd, uint64_t bytes)
 {
 	return result(ftruncate(fd, (off_t)bytes));
 }
 
-int64_t matrix_sys_allocate(int fd, uint64_t bytes)
+int64_t disk_allocate(int fd, uint64_t bytes)
 {
 	int64_t code;
 
@@ -116,17 +116,17 @@ int64_t matrix_sys_allocate(int fd, uint64_t bytes)
 	return code;
 }
 
-int64_t matrix_sys_sync(int fd)
+int64_t disk_sync(int fd)
 {
 	return result(fsync(fd));
 }
 
-int64_t matrix_sys_sync_folder(int fd)
+int64_t disk_sync_folder(int fd)
 {
 	return result(fsync(fd));
 }
 
-int64_t matrix_sys_free_bytes(const char *folder, uint64_t *bytes)
+int64_t disk_free_bytes(const char *folder, uint64_t *bytes)
 {
 	struct statvfs fs;
 
@@ -137,7 +137,7 @@ int64_t matrix_sys_free_bytes(const char *folder, uint64_t *bytes)
 }
 
 /* As mincore(2) says, after the pages were dropped. */
-bool matrix_sys_drop(int fd, uint64_t from, uint64_t bytes)
+bool disk_drop(int fd, uint64_t from, uint64_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = bytes / page, i, resident = pages;
 	unsigned char *in_ram = malloc(pages);
@@ -155,12 +155,12 @@ bool matrix_sys_drop(int fd, uint64_t from, uint64_t bytes)
 	return (double)resident <= RESIDENT_SHARE * (double)pages;
 }
 
-void matrix_sys_random(int fd)
+void disk_random(int fd)
 {
 	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 }
 
-uint32_t matrix_sys_direct_block(const char *path)
+uint32_t disk_direct_block(const char *path)
 {
 #ifdef STATX_DIOALIGN
 	struct statx stx;

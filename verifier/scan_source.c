@@ -9,19 +9,16 @@
 #include "scan_source.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/fs.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "scan_disk.h"
 #include "src/core/clock.h"
+#include "src/core/descriptor.h"
+#include "src/core/thread.h"
 
 #define READ_BYTES_MAX  (1U << 20)         /* the most that scan.c asks for at once */
 #define ALIGN_MAX       (64U << 10)
@@ -127,7 +124,7 @@ static void reader_free(struct reader *r)
 	free(r->fd);
 	free(r->direct);
 	for (i = 0; i < JOBS; i++)
-		free(r->job[i].buf);
+		pp_aligned_free(r->job[i].buf);
 	pthread_cond_destroy(&r->changed);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
@@ -174,8 +171,8 @@ static int read_span(struct reader *r, const struct job *j, size_t need)
 	size_t have = 0;
 	ssize_t n;
 
-	if (!r->direct[at]) /* best effort: dirty or mapped pages stay */
-		posix_fadvise(r->fd[at], (off_t)j->from, (off_t)j->span, POSIX_FADV_DONTNEED);
+	if (!r->direct[at])
+		scan_disk_forget(r->fd[at], j->from, j->span);
 	while (have < need) {
 		n = r->io.pread(r->io.ctx, r->fd[at], j->buf + have, j->span - have,
 			(off_t)(j->from + have));
@@ -266,7 +263,7 @@ static bool reader_allocate(struct reader *r, const struct file_source *s)
 	for (i = 0; r->fd && i < files; i++)
 		r->fd[i] = NOT_OPEN;
 	for (i = 0; i < JOBS; i++) {
-		r->job[i].buf = aligned_alloc(MEMORY_ALIGN, BUFFER_BYTES);
+		r->job[i].buf = pp_aligned_alloc(MEMORY_ALIGN, BUFFER_BYTES);
 		if (!r->job[i].buf)
 			return false;
 	}
@@ -277,7 +274,6 @@ static bool reader_allocate(struct reader *r, const struct file_source *s)
 static struct reader *reader_new(const struct file_source *s)
 {
 	struct reader *r = calloc(1, sizeof(*r));
-	pthread_condattr_t attr;
 	pthread_t thread;
 	int code = ENOMEM;
 
@@ -286,12 +282,9 @@ static struct reader *reader_new(const struct file_source *s)
 	r->io = s->io;
 	r->references = 2;
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	pp_cond_init(&r->changed);
 	if (reader_allocate(r, s))
-		code = pthread_create(&thread, NULL, reader_main, r);
+		code = pp_thread_start(&thread, reader_main, r);
 	if (code != 0) {
 		reader_free(r);
 		errno = code;
@@ -306,10 +299,7 @@ static struct reader *reader_new(const struct file_source *s)
 /* Waits for a change, at most until deadline_ns. */
 static void wait_until(struct reader *r, int64_t deadline_ns)
 {
-	struct timespec at = { .tv_sec = deadline_ns / PP_NS_PER_S,
-		.tv_nsec = deadline_ns % PP_NS_PER_S };
-
-	pthread_cond_timedwait(&r->changed, &r->lock, &at);
+	pp_cond_wait_until(&r->changed, &r->lock, deadline_ns);
 }
 
 static bool is_busy(const struct job *j)
@@ -497,18 +487,6 @@ static int source_read(void *ctx, uint32_t file, uint64_t offset, void *buf, siz
 	return 0;
 }
 
-static int size_of_fd(int fd, uint64_t *bytes)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) != 0)
-		return -1;
-	if (S_ISBLK(st.st_mode))
-		return ioctl(fd, BLKGETSIZE64, bytes);
-	*bytes = (uint64_t)st.st_size;
-	return 0;
-}
-
 /* A scan begins by asking for sizes; what an earlier one had read ahead is no answer to this one. */
 static void forget_read_ahead(struct file_source *s)
 {
@@ -537,7 +515,7 @@ static int source_size(void *ctx, uint32_t file, uint64_t *bytes, int32_t *os_co
 		*os_code = errno;
 		return -1;
 	}
-	rc = size_of_fd(fd, bytes);
+	rc = scan_disk_size(fd, bytes);
 	*os_code = rc == 0 ? 0 : errno;
 	close(fd);
 	if (rc == 0 && !s->each)
@@ -554,55 +532,26 @@ static int open_path(void *ctx, uint32_t file, int flags)
 	uint32_t lane;
 
 	if (!pp_workload_record_files(paths->layout.workload))
-		return open(paths->name[file], flags);
+		return scan_disk_open(paths->name[file], flags);
 	lane = pp_layout_record_name(&paths->layout, file, name, sizeof(name));
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", paths->name[lane], name) >= sizeof(path)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	return open(path, flags | O_NOFOLLOW);
+	return scan_disk_open(path, flags | O_NOFOLLOW);
 }
 
 static ssize_t pread_plain(void *ctx, int fd, void *buf, size_t bytes, off_t offset)
 {
 	(void)ctx;
-	return pread(fd, buf, bytes, offset);
-}
-
-/* The logical block under a file, from sysfs; 0 where the file system hides its device. */
-static uint32_t block_under(dev_t dev)
-{
-	static const char *const where[] = { "queue", "../queue" };
-	char name[96];
-	unsigned value = 0;
-	size_t i;
-	FILE *f;
-
-	for (i = 0; i < 2 && value == 0; i++) {
-		snprintf(name, sizeof(name), "/sys/dev/block/%u:%u/%s/logical_block_size", major(dev),
-			minor(dev), where[i]);
-		f = fopen(name, "re");
-		if (!f)
-			continue;
-		if (fscanf(f, "%u", &value) != 1)
-			value = 0;
-		fclose(f);
-	}
-	return value;
+	return pp_fd_pread(fd, buf, bytes, (uint64_t)offset);
 }
 
 static uint32_t logical_block(const struct pp_scan_io *io)
 {
-	uint32_t bytes = 0;
-	struct stat st;
-	int fd = io->open(io->ctx, 0, O_RDONLY | O_CLOEXEC), value = 0;
+	int fd = io->open(io->ctx, 0, O_RDONLY | O_CLOEXEC);
+	uint32_t bytes = fd >= 0 ? scan_disk_block(fd) : 0;
 
-	if (fd >= 0 && fstat(fd, &st) == 0) {
-		if (!S_ISBLK(st.st_mode))
-			bytes = block_under(st.st_dev);
-		else if (ioctl(fd, BLKSSZGET, &value) == 0)
-			bytes = (uint32_t)value;
-	}
 	if (fd >= 0)
 		close(fd);
 	/* Unknown: what suits every drive; a failed read then hides up to seven more cells. */
