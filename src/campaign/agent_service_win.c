@@ -132,6 +132,12 @@ static wchar_t *command_line(const char *const *arguments, struct pp_error *err)
 	return wide;
 }
 
+/* A system that does not know the setting (Wine) starts and runs the service without it. */
+static bool set(SC_HANDLE service, DWORD level, void *info)
+{
+	return ChangeServiceConfig2W(service, level, info) || GetLastError() == ERROR_INVALID_LEVEL;
+}
+
 static int set_recovery(SC_HANDLE service, struct pp_error *err)
 {
 	wchar_t text[] = SERVICE_TEXT;
@@ -142,11 +148,11 @@ static int set_recovery(SC_HANDLE service, struct pp_error *err)
 	SERVICE_DELAYED_AUTO_START_INFO delayed = { TRUE };
 	SERVICE_DESCRIPTIONW description = { text };
 
-	ChangeServiceConfig2W(service, SERVICE_CONFIG_DESCRIPTION, &description);
-	if (!ChangeServiceConfig2W(service, SERVICE_CONFIG_DELAYED_AUTO_START_INFO, &delayed))
+	set(service, SERVICE_CONFIG_DESCRIPTION, &description);
+	if (!set(service, SERVICE_CONFIG_DELAYED_AUTO_START_INFO, &delayed))
 		return pp_fail_win(err, GetLastError(), "cannot make the service start by itself");
-	if (!ChangeServiceConfig2W(service, SERVICE_CONFIG_FAILURE_ACTIONS, &actions) ||
-		!ChangeServiceConfig2W(service, SERVICE_CONFIG_FAILURE_ACTIONS_FLAG, &also_stops))
+	if (!set(service, SERVICE_CONFIG_FAILURE_ACTIONS, &actions) ||
+		!set(service, SERVICE_CONFIG_FAILURE_ACTIONS_FLAG, &also_stops))
 		return pp_fail_win(err, GetLastError(), "cannot make the service restart after a failure");
 	return 0;
 }
@@ -183,7 +189,9 @@ int pp_agent_install(const char *const *arguments, struct pp_error *err)
 		pp_fail_win(err, code, "cannot install the service");
 	else if (set_recovery(service, err) == 0)
 		rc = StartServiceW(service, 0, NULL) ? 0
-			: pp_fail_win(err, GetLastError(), "installed, but cannot start the service");
+			: pp_fail_win(err, GetLastError(), "cannot start the service");
+	if (service && rc != 0)
+		DeleteService(service); /* all of it, or nothing */
 	if (service)
 		CloseServiceHandle(service);
 	CloseServiceHandle(manager);

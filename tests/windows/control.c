@@ -4,9 +4,9 @@
  * does the words of its command line one after another and prints what the agent answers, as the kv
  * text of the wire, each answer below a line "== WORD".
  *
- *	control KEYFILE PORTFILE FOLDER WORD...
+ *	control KEYFILE PORT PORTFILE FOLDER WORD...
  *
- * The port goes to PORTFILE, what comes as files to FOLDER. Words:
+ * The port (0: any free one) goes to PORTFILE, what comes as files to FOLDER. Words:
  *	hello               the HELLO of the session (first); again: waits for the next session
  *	ping, poweroff, reboot
  *	identify=ID, smart=ID
@@ -175,31 +175,31 @@ static int begin(char **argv)
 
 	if (pp_key_load(argv[1], &key, &err) != 0)
 		return -1;
-	machine.listener = pp_listener_open("127.0.0.1", 0, &key, &err);
+	machine.listener = pp_listener_open("127.0.0.1", (uint16_t)atoi(argv[2]), &key, &err);
 	if (!machine.listener)
 		return -1;
 	snprintf(text, sizeof(text), "%u\n", pp_listener_port(machine.listener));
-	folder = argv[3];
+	folder = argv[4];
 	pp_order_init(&order, PP_ORDER_PING);
-	return pp_file_write(argv[2], text, strlen(text), 0644, &err);
+	return pp_file_write(argv[3], text, strlen(text), 0644, &err);
 }
 
 int main(int argc, char **argv)
 {
 	int i, rc;
 
-	if (argc < 5) {
-		fprintf(stderr, "control KEYFILE PORTFILE FOLDER WORD...\n");
+	if (argc < 6) {
+		fprintf(stderr, "control KEYFILE PORT PORTFILE FOLDER WORD...\n");
 		return 2;
 	}
 	rc = begin(argv);
-	for (i = 4; i < argc && rc == 0; i++) {
+	for (i = 5; i < argc && rc == 0; i++) {
 		printf("== %s\n", argv[i]);
 		rc = do_word(argv[i]);
 		fflush(stdout);
 	}
 	if (rc != 0)
-		fprintf(stderr, "control: %s: %s\n", i > 4 ? argv[i - 1] : "start", err.text);
+		fprintf(stderr, "control: %s: %s\n", i > 5 ? argv[i - 1] : "start", err.text);
 	pp_listener_close(machine.listener);
 	pp_ledger_close(ledger, NULL);
 	return rc == 0 ? 0 : 2;

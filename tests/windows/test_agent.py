@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from wine import DUT, HOST_TESTS, SERVER, TOP, WAIT_S, Wine, check, need_windows  # noqa: E402
+from wine import DUT, HOST_TESTS, TOP, WAIT_S, Wine, check, need_windows  # noqa: E402
 
 CONTROL = os.path.join(HOST_TESTS, "control")
 PLUGPULL = os.path.join(TOP, "build", "plugpull")
@@ -26,11 +26,11 @@ VOLUME = "volume.1A2B3C4D"
 
 
 class Control:
-    def __init__(self, wine, key, *words):
+    def __init__(self, wine, key, *words, port="0"):
         self.port_file = wine.path("port")
         if os.path.exists(self.port_file):
             os.unlink(self.port_file)
-        self.process = subprocess.Popen([CONTROL, key, self.port_file, wine.dir, *words],
+        self.process = subprocess.Popen([CONTROL, key, port, self.port_file, wine.dir, *words],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
         wine.started.append(self.process)
@@ -92,8 +92,7 @@ def test_hello(wine, key):
     check("Wine is named", re.fullmatch(r"\d+\.\d+\.\d+ \(Wine .+\)", hello["kernel"]))
     check("a boot has one identity", re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
           hello["boot_id"]) and seen[1]["boot_id"] == hello["boot_id"])
-    subprocess.run([SERVER, "-k"], env=wine.env, check=False)
-    subprocess.run([SERVER, "-w"], env=wine.env, check=False)
+    wine.stop_server()
     again = kv(talk(wine, key, ["hello"], VOLUME)["hello"])
     check("the next boot has another", again["boot_id"] != hello["boot_id"])
 
@@ -126,6 +125,34 @@ def test_identify(wine, key):
     check("another serial is no drive", "no volume" in found["fails=identify=volume.00000000"])
 
 
+def test_service(wine, key):
+    """Installed once, it comes back at the next boot before anybody logs on; then it is taken away."""
+    words = ["hello", "ping"]
+    # Wine ends its services with the last program that is none.
+    stays = wine.start("ping", "-n", "300", "127.0.0.1")
+    control = Control(wine, key, *words)
+    said = wine.run(DUT, "agent", "--control", "127.0.0.1:" + control.port, "--key", "Z:" + key,
+                    "--allow", VOLUME, "--name", "a name", "--install")
+    check(f"it installs: {said}", said.returncode == 0)
+    first = kv(control.answers()["hello"])
+    check(f"the service runs: {first}", first["name"] == "a name" and first["allow"] == VOLUME)
+    said = wine.run(DUT, "agent", "--control", "127.0.0.1", "--key", "Z:" + key, "--allow", VOLUME,
+                    "--install")
+    check(f"not twice: {said}", said.returncode == 2 and b"installed already" in said.stderr)
+    wine.stop_server()
+    control = Control(wine, key, *words, port=control.port)
+    stays.wait()
+    stays = wine.start("ping", "-n", "300", "127.0.0.1")
+    again = kv(control.answers()["hello"])
+    check("the next boot starts it", again["name"] == "a name" and again["boot_id"] != first["boot_id"])
+    said = wine.run(DUT, "agent", "--uninstall")
+    check(f"it goes: {said}", said.returncode == 0)
+    said = wine.run(DUT, "agent", "--uninstall")
+    check(f"and is gone: {said}", said.returncode == 2 and b"nothing is installed" in said.stderr)
+    stays.kill()
+    stays.wait()
+
+
 def main():
     need_windows()
     with Wine() as wine:
@@ -135,6 +162,7 @@ def main():
         test_hello(wine, key)
         test_wrong_key(wine, key)
         test_identify(wine, key)
+        test_service(wine, key)
 
 
 if __name__ == "__main__":

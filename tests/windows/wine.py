@@ -68,11 +68,14 @@ class Wine:
             if p.poll() is None:
                 p.kill()
                 p.wait()
-        subprocess.run([SERVER, "-k"], env=self.env, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
-        subprocess.run([SERVER, "-w"], env=self.env, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
+        self.stop_server()
         shutil.rmtree(self.dir, ignore_errors=True)
+
+    def stop_server(self):
+        """As a cut ends it; the next program boots it anew."""
+        for option in ("-k", "-w"):
+            subprocess.run([SERVER, option], env=self.env, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
 
     def path(self, *names):
         return os.path.join(self.dir, *names)
