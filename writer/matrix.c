@@ -190,7 +190,8 @@ static bool no_flush(const struct pp_matrix_row *row)
 	/* Threads that sync at the same time share a flush. */
 	double least = FLUSHES_PER_SYNC_LEAST / (row->threads ? row->threads : 1);
 
-	if (!promises_media(row) || !row->counted || row->flushes_per_op < 0 ||
+	/* Where others' requests are taken off the counts, too few are left of ours now and then. */
+	if (!promises_media(row) || !row->counted || row->foreign_traffic || row->flushes_per_op < 0 ||
 		(method && method->passthrough))
 		return false;
 	if (row->fua_per_op >= 0)

@@ -12,7 +12,9 @@
 #include "src/core/text.h"
 #include "version.h"
 
-#define FINDINGS_SHOWN 24
+#define COLUMNS     80
+#define LABEL_WIDTH 29
+#define EACH_MAX    3  /* so many rows of one rule are told one by one */
 
 /* Nobody reads any more: measuring on would only wear the drive. */
 static void flush_or_stop(const struct pp_matrix_printer *p)
@@ -82,6 +84,38 @@ void pp_matrix_pg_done(void *ctx, const struct pp_matrix_row *row)
 			(double)row->elapsed_ns / 1e3 / (double)row->ops);
 	}
 	flush_or_stop(p);
+}
+
+/* ---- lines ------------------------------------------------------------------------------------ */
+
+/* Text in lines of 80 columns; the first begins with lead, the others with as many blanks. */
+static void wrapped(const char *lead, const char *text)
+{
+	int indent = (int)strlen(lead), room = indent < COLUMNS / 2 ? COLUMNS - indent : COLUMNS / 2;
+
+	printf("%s", lead);
+	for (;;) {
+		int length = (int)strlen(text), cut = length;
+
+		for (cut = length < room ? length : room; cut < length && cut > 0 && text[cut] != ' '; cut--)
+			;
+		if (cut == 0)
+			cut = length < room ? length : room; /* a word longer than the line */
+		printf("%.*s\n", cut, text);
+		text += cut + strspn(text + cut, " ");
+		if (!*text)
+			return;
+		printf("%*s", indent < COLUMNS / 2 ? indent : 4, "");
+	}
+}
+
+/* A name that is too long for its column gets a line of its own: no column slips. */
+static const char *label_cell(const char *label)
+{
+	if (strlen(label) <= LABEL_WIDTH)
+		return label;
+	printf("%s\n", label);
+	return "";
 }
 
 /* ---- our own table --------------------------------------------------------------------------- */
@@ -169,25 +203,26 @@ void pp_matrix_table_done(void *ctx, const struct pp_matrix_row *row)
 {
 	const struct pp_matrix_printer *p = ctx;
 	bool throughput = strcmp(row->section, "throughput") == 0;
-	char block[16];
+	char block[16], lead[64];
 	struct cells c;
 
 	if (row->status == PP_MATRIX_NA) {
-		printf("%-29s  n/a: %s\n", row->label, row->reason);
+		snprintf(lead, sizeof(lead), "%-29s  n/a: ", label_cell(row->label));
+		wrapped(lead, row->reason);
 		flush_or_stop(p);
 		return;
 	}
 	fill_cells(row, &c);
 	snprintf(block, sizeof(block), "%u kB", row->write_bytes / 1024);
-	printf("%-29s  %-7s  %9.1f  %8s  %8s  %8s", row->label,
+	printf("%-29s  %-7s  %9.1f  %8s  %8s  %8s", label_cell(row->label),
 		throughput ? block : pp_promise_name(row->promise),
 		throughput ? row->bytes_per_s / 1e6 : row->ops_per_s, c.p50, c.p99, c.flushes);
 	if (p->wide)
 		printf("  %6s  %8s  %6s  %8s  %8s  %8s  %5s  %6s", c.fua, c.writes, c.kbytes, c.p90,
 			c.p999, c.max, c.variation, c.slices);
-	if (row->settled)
-		printf("  settled after %.1f s", (double)row->elapsed_ns / 1e9);
 	printf("\n");
+	if (row->settled)
+		printf("%-29s  settled after %.1f s\n", "", (double)row->elapsed_ns / 1e9);
 	flush_or_stop(p);
 }
 
@@ -299,31 +334,66 @@ char *pp_matrix_json(const struct pp_matrix_facts *facts, const struct pp_matrix
 
 /* ---- what stands beneath ----------------------------------------------------------------------- */
 
+/* What others' traffic did is one sentence about the disk, with the worst of it. */
+static const struct pp_assess_finding *worst(const struct pp_assess_finding *f, size_t count)
+{
+	const struct pp_assess_finding *found = f;
+	size_t i;
+
+	for (i = 1; i < count && strcmp(f->rule, "foreign") == 0; i++)
+		if (f[i].figure > found->figure)
+			found = &f[i];
+	return found;
+}
+
+/* Findings come rule by rule: many of one rule are one line, with their number. */
+static void show_findings(const struct pp_assess_finding *f, size_t count)
+{
+	char text[512];
+	size_t i, k, n;
+
+	for (i = 0; i < count; i += n) {
+		for (n = 1; i + n < count && strcmp(f[i + n].rule, f[i].rule) == 0; n++)
+			;
+		for (k = 0; n <= EACH_MAX && k < n; k++) {
+			snprintf(text, sizeof(text), "%s: %s", f[i + k].row->label, f[i + k].text);
+			wrapped("warning: ", text);
+		}
+		if (n <= EACH_MAX)
+			continue;
+		snprintf(text, sizeof(text), "%zu rows, %s among them: %s; 'plugpull assess' shows each", n,
+			worst(f + i, n)->row->label, worst(f + i, n)->text);
+		wrapped("warning: ", text);
+	}
+}
+
 int pp_matrix_table_end(const struct pp_matrix_facts *facts, const struct pp_matrix *matrix,
 	struct pp_error *err)
 {
-	struct pp_assess_finding findings[FINDINGS_SHOWN];
+	struct pp_assess_finding *findings = NULL;
 	struct pp_assess_input *in = malloc(sizeof(*in));
-	char *json = pp_matrix_json(facts, matrix);
-	size_t count = 0, i;
+	char *json = pp_matrix_json(facts, matrix), text[600];
+	size_t count = 0;
 	int rc = 0;
 
-	if (!in || !json)
-		rc = pp_fail(err, PP_ERR_SYSTEM, "out of memory");
 	printf("\n");
 	if (matrix->disk[0])
-		printf("flushes as counted by disk %s%s%s\n", matrix->disk, matrix->no_trace_reason[0]
-			? "; FUA not counted: " : "", matrix->no_trace_reason);
+		snprintf(text, sizeof(text), "flushes as counted by disk %s%s%s", matrix->disk,
+			matrix->no_trace_reason[0] ? "; FUA not counted: " : "", matrix->no_trace_reason);
 	else
-		printf("flushes not counted: %s\n", matrix->no_disk_reason);
+		snprintf(text, sizeof(text), "flushes not counted: %s", matrix->no_disk_reason);
+	wrapped("", text);
 	/* All rows n/a is no error here. */
-	if (rc == 0 && pp_assess_read(json, strlen(json), in, NULL) == 0)
-		count = pp_assess(in, findings, FINDINGS_SHOWN);
-	for (i = 0; i < count && i < FINDINGS_SHOWN; i++)
-		printf("warning: %s: %s\n", findings[i].row->label, findings[i].text);
-	if (count > FINDINGS_SHOWN)
-		printf("and %zu more: 'plugpull assess' shows them all\n", count - FINDINGS_SHOWN);
+	if (in && json && pp_assess_read(json, strlen(json), in, NULL) == 0) {
+		count = pp_assess(in, NULL, 0);
+		findings = calloc(count + 1, sizeof(*findings));
+	}
+	if (!in || !json || (count && !findings))
+		rc = pp_fail(err, PP_ERR_SYSTEM, "out of memory");
+	else if (findings)
+		show_findings(findings, pp_assess(in, findings, count));
 	printf("Speed is no verdict: only a power cut shows whether a promise was kept.\n");
+	free(findings);
 	free(json);
 	free(in);
 	return rc;

@@ -89,7 +89,8 @@ static bool offends_no_flush(const struct pp_assess_input *in, const struct pp_a
 	struct pp_assess_finding *f)
 {
 	(void)in;
-	if (!row->media || row->passthrough || row->flushes_per_op < 0 ||
+	/* Where others' requests are taken off the counts, too few are left of ours now and then. */
+	if (!row->media || row->passthrough || row->foreign || row->flushes_per_op < 0 ||
 		(row->fua_per_op < 0 && row->may_send_fua))
 		return false;
 	f->figure = row->flushes_per_op + (row->fua_per_op > 0 ? row->fua_per_op : 0);

@@ -194,6 +194,10 @@ static void test_json(void **state)
 		{ ROW("\"label\": \"x\", \"method\": \"fsync\", \"promise\": \"media\", "
 			"\"flushes_per_op\": 1.0, \"foreign_traffic\": true, \"foreign_per_s\": 70.0"),
 			"foreign" },
+		/* A busy disk's counts accuse nobody. */
+		{ ROW("\"label\": \"x\", \"method\": \"fsync\", \"promise\": \"media\", "
+			"\"flushes_per_op\": 0.0, \"foreign_traffic\": true, \"foreign_per_s\": 70.0"),
+			"foreign" },
 		{ ROW("\"label\": \"sequential read\", \"method\": \"\", \"ops\": 1000, \"promise\": "
 			"\"n/a\", \"disk_bytes\": 7300000, \"bytes_per_s\": 1e8"), "unseen-read" },
 		{ ROW("\"label\": \"sequential read\", \"method\": \"\", \"ops\": 1000, \"promise\": "
