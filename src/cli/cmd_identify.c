@@ -3,24 +3,19 @@
  * plugpull identify: which drives are beneath a target, what they say of themselves, and the traps
  * that would make a measurement there mean something else than it seems.
  *
- * Everything becomes one JSON object first; the text is printed from it. The fields of a drive and the
- * traps are tables (identify_parts.h).
+ * The fields of a drive and the traps are tables (identify_parts.h), from which text and JSON come.
  */
 #include <getopt.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cmd_identify.h"
 #include "identify_parts.h"
 #include "src/campaign/plan.h"
 #include "version.h"
 
-#define COLUMNS 80
-#define LABEL_COLUMNS 18
 #define SMART_BYTES_MAX (1 << 20)
 
 /* ---- options ------------------------------------------------------------------------------ */
@@ -224,14 +219,10 @@ static void ask_smart(struct identify_subject *s)
 	pp_buf_release(&text);
 }
 
-static json_t *drive_to_json(struct identify_subject *s, bool smart)
+static json_t *drive_to_json(const struct identify_subject *s)
 {
-	json_t *drive = json_object();
+	json_t *drive = json_object(), *asked = json_array();
 
-	s->counters = (struct identify_counters){-1, -1, -1, -1, -1, -1};
-	pp_drive_detail_read(s->sys, &s->drive, &s->detail);
-	if (smart && !pp_transport_layer(s->drive.transport))
-		ask_smart(s);
 	json_object_set_new(drive, "name", json_string(s->drive.name));
 	for (size_t i = 0; i < identify_field_count; i++) {
 		struct identify_value v = {.kind = IDENTIFY_TEXT};
@@ -239,6 +230,12 @@ static json_t *drive_to_json(struct identify_subject *s, bool smart)
 		identify_fields[i].get(s, &v);
 		json_object_set_new(drive, identify_fields[i].key, value_to_json(&v));
 	}
+	for (size_t i = 0; i < s->detail.said_count; i++)
+		json_array_append_new(asked, json_pack("{s:s, s:s}", "question", s->detail.said[i].label,
+			"answer", s->detail.said[i].text));
+	if (json_array_size(asked))
+		json_object_set(drive, "asked", asked);
+	json_decref(asked);
 	json_object_set_new(drive, "warnings", find_traps(s, IDENTIFY_OF_DRIVE));
 	return drive;
 }
@@ -266,12 +263,11 @@ static json_t *layers_to_json(const struct pp_sysroot *sys, const struct pp_stac
 	return layers;
 }
 
-static json_t *stack_to_json(const struct options *o, struct identify_subject *s,
-	const char *target, const struct pp_stack *stack)
+static json_t *stack_to_json(struct identify_subject *s, const char *target)
 {
 	json_t *object = json_object(), *drives = json_array();
+	const struct pp_stack *stack = s->stack;
 
-	s->stack = stack;
 	json_object_set_new(object, "target", json_string(target));
 	json_object_set_new(object, "fs_type", text_or_null(stack->fs_type));
 	json_object_set_new(object, "fs_source", text_or_null(stack->fs_source));
@@ -281,12 +277,10 @@ static json_t *stack_to_json(const struct options *o, struct identify_subject *s
 	json_object_set_new(object, "layers", layers_to_json(s->sys, stack));
 	json_object_set_new(object, "incomplete", text_or_null(stack->incomplete_text));
 	for (size_t i = 0; i < stack->layer_count; i++)
-		if (stack->layers[i].whole &&
-			pp_drive_read(s->sys, stack->layers[i].name, &s->drive, NULL) == 0)
-			json_array_append_new(drives, drive_to_json(s, o->smart));
+		if (identify_load_drive(s, i))
+			json_array_append_new(drives, drive_to_json(s));
 	json_object_set_new(object, "drives", drives);
 	json_object_set_new(object, "warnings", find_traps(s, IDENTIFY_OF_TARGET));
-	s->stack = NULL;
 	return object;
 }
 
@@ -304,218 +298,31 @@ static json_t *machine_to_json(const struct identify_subject *s)
 	return object;
 }
 
-/* A path where there is one, else a kernel name, else a serial or WWN. */
-static int find_stack(const struct pp_sysroot *sys, const char *target, struct pp_stack *stack,
-	struct pp_error *err)
+static void json_machine(void *ctx, struct identify_subject *s)
 {
-	struct pp_drive_info info;
-	struct stat st;
-
-	if (strchr(target, '/') && (sys->root[0] || stat(target, &st) == 0) &&
-		pp_drive_find(sys, target, &info, NULL) != 0)
-		return pp_drive_of_path(sys, target, stack, err);
-	if (!strchr(target, '/') && !sys->root[0] && stat(target, &st) == 0)
-		return pp_drive_of_path(sys, target, stack, err);
-	if (pp_drive_of_name(sys, target, stack, NULL) == 0)
-		return 0;
-	if (pp_drive_find(sys, target, &info, err) != 0)
-		return -1;
-	return pp_drive_of_name(sys, info.name, stack, err);
+	json_object_set_new(ctx, "machine", machine_to_json(s));
 }
 
-/* 0, or 2 where a drive is not the expected one; -1 on failure. */
-static int gather(const struct options *o, struct identify_subject *s, json_t *whole,
-	struct pp_error *err)
+static void json_target(void *ctx, struct identify_subject *s, const char *target)
 {
-	json_t *targets = json_array();
-	struct pp_drive_info *list, info;
-	struct pp_stack stack;
-	size_t count;
-	int rc = 0;
+	json_array_append_new(json_object_get(ctx, "targets"), stack_to_json(s, target));
+}
+
+static int print_json(const char *target, struct identify_subject *s, struct pp_error *err)
+{
+	json_t *whole = json_object();
+	const struct identify_visitor visitor = {json_machine, json_target, whole};
+	int status;
 
 	json_object_set_new(whole, "format", json_integer(1));
-	json_object_set_new(whole, "targets", targets);
-	if (!o->all) {
-		if (find_stack(s->sys, o->target, &stack, err) != 0)
-			return -1;
-		json_array_append_new(targets, stack_to_json(o, s, o->target, &stack));
-		s->stack = &stack;
-		rc = identify_as_expected(s) ? 0 : 2;
-		s->expected_count = 0; /* the machine is not asked for a whole plan */
-		s->stack = NULL;
-		json_object_set_new(whole, "machine", machine_to_json(s));
-		return rc;
+	json_object_set_new(whole, "targets", json_array());
+	status = identify_visit(target, s, &visitor, err);
+	if (status >= 0) {
+		json_dumpf(whole, stdout, JSON_INDENT(2));
+		printf("\n");
 	}
-	if (pp_drive_list(s->sys, &list, &count, err) != 0)
-		return -1;
-	json_object_set_new(whole, "machine", machine_to_json(s));
-	for (size_t i = 0; i < s->expected_count; i++)
-		if (pp_drive_find(s->sys, s->expected[i], &info, NULL) != 0)
-			rc = 2;
-	s->expected_count = 0; /* others are here too: that is no fault of theirs */
-	for (size_t i = 0; i < count; i++)
-		if (pp_drive_of_name(s->sys, list[i].name, &stack, NULL) == 0)
-			json_array_append_new(targets, stack_to_json(o, s, list[i].node, &stack));
-	free(list);
-	return rc;
-}
-
-/* ---- text --------------------------------------------------------------------------------- */
-
-/* A label and its text, wrapped at blanks and commas to COLUMNS. */
-static void print_row(const char *label, const char *text)
-{
-	size_t room = COLUMNS - 2 - LABEL_COLUMNS - 1;
-	bool first = true;
-
-	do {
-		size_t n = strlen(text);
-
-		if (n > room) {
-			n = room;
-			while (n && text[n - 1] != ' ' && text[n - 1] != ',')
-				n--;
-			if (!n)
-				n = room;
-		}
-		printf("  %-*s %.*s\n", LABEL_COLUMNS, first ? label : "",
-			(int)(n && text[n - 1] == ' ' ? n - 1 : n), text);
-		text += n;
-		first = false;
-	} while (*text);
-}
-
-static void print_warnings(json_t *warnings)
-{
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(warnings, i, row) {
-		const char *level = json_string_value(json_object_get(row, "level"));
-		const char *detail = json_string_value(json_object_get(row, "detail"));
-		char text[1024];
-
-		snprintf(text, sizeof(text), "%s%s%s%s",
-			json_string_value(json_object_get(row, "text")), detail ? " (" : "",
-			detail ? detail : "", detail ? ")" : "");
-		print_row(strcmp(level, "note") == 0 ? "note" : "WARNING", text);
-	}
-}
-
-static void print_drive(json_t *drive)
-{
-	printf("%s\n", json_string_value(json_object_get(drive, "name")));
-	for (size_t i = 0; i < identify_field_count; i++) {
-		json_t *json = json_object_get(drive, identify_fields[i].key);
-		struct identify_value v = {.kind = IDENTIFY_NUMBER};
-		char text[600];
-
-		if (!identify_fields[i].label || json_is_null(json))
-			continue;
-		if (json_is_string(json)) {
-			print_row(identify_fields[i].label, json_string_value(json));
-			continue;
-		}
-		if (json_is_boolean(json))
-			v.kind = IDENTIFY_TRUTH;
-		else if (strcmp(identify_fields[i].key, "size_bytes") == 0)
-			v.kind = IDENTIFY_BYTES;
-		v.number = json_is_boolean(json) ? json_is_true(json) : json_integer_value(json);
-		identify_value_text(&v, text, sizeof(text));
-		print_row(identify_fields[i].label, text);
-	}
-	print_warnings(json_object_get(drive, "warnings"));
-}
-
-static void print_member(json_t *target, const char *key, const char *label)
-{
-	const char *text = json_string_value(json_object_get(target, key));
-
-	if (text)
-		print_row(label, text);
-}
-
-/* A row a layer, indented by its depth: what it is, what libblkid finds on it. */
-static void print_layers(json_t *layers)
-{
-	json_int_t top = json_integer_value(json_object_get(json_array_get(layers, 0), "depth"));
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(layers, i, row) {
-		const char *what = json_string_value(json_object_get(row, "what"));
-		const char *content = json_string_value(json_object_get(row, "content"));
-		const char *file = json_string_value(json_object_get(row, "backing_file"));
-		char text[640];
-
-		snprintf(text, sizeof(text), "%*s%s: %s%s%s%s%s",
-			(int)(json_integer_value(json_object_get(row, "depth")) - top), "",
-			json_string_value(json_object_get(row, "name")),
-			what ? what : json_string_value(json_object_get(row, "kind")),
-			file ? " of " : "", file ? file : "", content ? ", holds " : "",
-			content ? content : "");
-		print_row(i ? "" : "beneath", text);
-	}
-}
-
-static void print_machine(json_t *machine)
-{
-	json_t *warnings = json_object_get(machine, "warnings");
-
-	if (!json_array_size(warnings))
-		return;
-	printf("this machine\n");
-	print_member(machine, "vendor", "made by");
-	print_member(machine, "product", "product");
-	print_member(machine, "hypervisor", "hypervisor");
-	print_warnings(warnings);
-	printf("\n");
-}
-
-/* With --all the target is the drive itself: its own heading is enough. */
-static void print_target(json_t *target, bool heading)
-{
-	const char *root = json_string_value(json_object_get(target, "fs_root"));
-	json_t *drive;
-	size_t i;
-
-	if (heading) {
-		printf("%s\n", json_string_value(json_object_get(target, "target")));
-		print_member(target, "fs_type", "file system");
-		print_member(target, "fs_source", "from");
-		if (root && strcmp(root, "/") != 0)
-			print_member(target, "fs_root", "its folder");
-		print_member(target, "mount_point", "mounted on");
-		print_member(target, "mount_options", "mount options");
-		print_layers(json_object_get(target, "layers"));
-		print_member(target, "incomplete", "not followed");
-		print_warnings(json_object_get(target, "warnings"));
-	}
-	json_array_foreach(json_object_get(target, "drives"), i, drive) {
-		if (!heading && i)
-			break; /* what is beneath a layer has a heading of its own */
-		if (heading)
-			printf("\n");
-		print_drive(drive);
-	}
-	if (!heading) {
-		if (json_array_size(json_object_get(target, "layers")) > 1)
-			print_layers(json_object_get(target, "layers"));
-		print_warnings(json_object_get(target, "warnings"));
-	}
-}
-
-static void print_text(json_t *whole, bool heading)
-{
-	json_t *target;
-	size_t i;
-
-	print_machine(json_object_get(whole, "machine"));
-	json_array_foreach(json_object_get(whole, "targets"), i, target) {
-		if (i)
-			printf("\n");
-		print_target(target, heading);
-	}
+	json_decref(whole);
+	return status;
 }
 
 static int identify(const struct options *o)
@@ -524,25 +331,21 @@ static int identify(const struct options *o)
 	struct identify_subject s = {.sys = &sys, .expected = o->expected,
 		.expected_count = o->expected_count};
 	struct pp_machine machine;
+	const char *target = o->all ? NULL : o->target;
 	struct pp_error err;
-	json_t *whole = json_object();
 	int status;
 
+	if (o->smart)
+		s.ask_counters = ask_smart;
 	if (o->sysroot)
 		sys = (struct pp_sysroot){.root = o->sysroot, .ops = NULL};
 	pp_machine_read(&sys, &machine);
 	s.machine = &machine;
-	status = gather(o, &s, whole, &err);
+	status = o->json ? print_json(target, &s, &err) : identify_print(target, &s, &err);
 	if (status < 0) {
 		fprintf(stderr, "plugpull identify: %s\n", err.text);
 		status = 2;
-	} else if (o->json) {
-		json_dumpf(whole, stdout, JSON_INDENT(2));
-		printf("\n");
-	} else {
-		print_text(whole, !o->all);
 	}
-	json_decref(whole);
 	return status;
 }
 

@@ -77,9 +77,10 @@ FIELD(size)
 
 FIELD(medium)
 {
-	bool layer = pp_transport_layer(s->drive.transport);
+	/* Where the system was asked itself, its answer or refusal is among what it said. */
+	bool silent = pp_transport_layer(s->drive.transport) || s->detail.said_count;
 
-	set_text(v, layer ? "" : s->drive.rotational ? "rotates, says the kernel" : "does not rotate");
+	set_text(v, silent ? "" : s->drive.rotational ? "rotates, says the kernel" : "does not rotate");
 }
 
 FIELD(link)

@@ -26,6 +26,8 @@ struct identify_subject {
 	struct identify_counters counters;
 	const char *const *expected;  /* serials or WWNs that a person or a plan names */
 	size_t expected_count;
+	/* Fills the counters of the drive; NULL leaves those that the system told itself. */
+	void (*ask_counters)(struct identify_subject *);
 };
 
 /* ---- fields of a drive -------------------------------------------------------------------- */
@@ -68,6 +70,28 @@ struct identify_trap {
 
 extern const struct identify_trap identify_traps[];
 extern const size_t identify_trap_count;
+
+/* ---- the way through a machine (identify_walk.c) ------------------------------------------- */
+
+struct identify_visitor {
+	void (*machine)(void *ctx, struct identify_subject *);
+	void (*target)(void *ctx, struct identify_subject *, const char *target); /* subject->stack is set */
+	void *ctx;
+};
+
+/* What is meant: a path where there is one, else a kernel name, else a serial or WWN. */
+int identify_find_stack(const struct pp_sysroot *sys, const char *target, struct pp_stack *stack,
+	struct pp_error *err);
+
+/* The drive of this layer into the subject; false where that is none. */
+bool identify_load_drive(struct identify_subject *subject, size_t layer);
+
+/* target NULL: every drive. 0; 2 where a drive is not the expected one; -1 on failure. */
+int identify_visit(const char *target, struct identify_subject *subject,
+	const struct identify_visitor *visitor, struct pp_error *err);
+
+/* The same onto standard output, as text. */
+int identify_print(const char *target, struct identify_subject *subject, struct pp_error *err);
 
 /* True if a drive beneath the stack is one of those expected, or nothing is expected. */
 bool identify_as_expected(const struct identify_subject *subject);

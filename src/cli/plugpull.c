@@ -12,6 +12,7 @@
 #include "cmd_lab.h"
 #include "cmd_matrix.h"
 #include "cmd_pdu.h"
+#include "cmd_policy.h"
 #include "cmd_simulate.h"
 #include "cmd_size.h"
 #include "command.h"
@@ -24,6 +25,7 @@ static const struct pp_command commands[] = {
 	{ "matrix", "the speed of each way to make a write durable here", pp_cmd_matrix },
 	{ "assess", "which figures of a speed matrix are not plausible", pp_cmd_assess },
 	{ "identify", "what drive is beneath a path, and what can be trusted of it", pp_cmd_identify },
+	{ "policy", "the write cache of a drive: show, set, put back", pp_cmd_policy },
 	{ "pdu", "the power switch by itself: on, off, cycle, status, ...", pp_cmd_pdu },
 	{ "agent", "the machine under test's end of a campaign", pp_cmd_agent },
 	{ "key", "make a key that control host and agent share", pp_cmd_key },

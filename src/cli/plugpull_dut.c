@@ -3,10 +3,14 @@
  * plugpull-dut: what the machine under test needs, small and static.
  */
 #include "cmd_agent.h"
+#include "cmd_policy.h"
 #include "command.h"
+#include "dut_identify.h"
 
 static const struct pp_command commands[] = {
 	{ "agent", "do what the control host orders, on allowed targets", pp_cmd_agent },
+	{ "identify", "what drive is beneath a path, and what can be trusted of it", pp_dut_identify },
+	{ "policy", "the write cache of a drive: show, set, put back", pp_cmd_policy },
 };
 
 static const struct pp_program program = {

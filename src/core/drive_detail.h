@@ -21,6 +21,13 @@
 
 #include "drive.h"
 
+/* A question that only one system knows, with its answer or "not reported (why)". */
+struct pp_drive_said {
+	char label[20];
+	char text[128];
+};
+#define PP_DRIVE_SAID_MAX 32
+
 /* Numbers and truths are -1 where nothing is known; texts are "". */
 struct pp_drive_detail {
 	/* the kernel's, of the request queue; 0: atomic writes are not supported */
@@ -42,6 +49,11 @@ struct pp_drive_detail {
 	char usb_driver[32];         /* "uas", "usb-storage" */
 	char controller_driver[32];  /* "ahci", "mpt3sas", "nvme" */
 	int64_t paths;               /* ways to this drive; more than 1 is multipath */
+	/* the drive's own counters, where the system asks for them itself (Windows) */
+	int64_t power_cycles, unsafe_shutdowns, media_errors, power_on_hours, used_percent;
+	int64_t critical_warning;
+	struct pp_drive_said said[PP_DRIVE_SAID_MAX];
+	size_t said_count;
 };
 
 void pp_drive_detail_read(const struct pp_sysroot *sys, const struct pp_drive_info *info,

@@ -274,6 +274,8 @@ void pp_drive_detail_read(const struct pp_sysroot *sys, const struct pp_drive_in
 	detail->ata_cache_supported = detail->ata_cache_enabled = -1;
 	detail->ata_fua = detail->ata_flush_ext = -1;
 	detail->paths = -1;
+	detail->power_cycles = detail->unsafe_shutdowns = detail->media_errors = -1;
+	detail->power_on_hours = detail->used_percent = detail->critical_warning = -1;
 	if (!pp_sys_block_dir(sys, info->name, dir))
 		return;
 	read_atomic(sys, dir, detail);

@@ -143,7 +143,16 @@ int pp_drive_of_name(const struct pp_sysroot *sys, const char *name, struct pp_s
 
 	if (pp_drive_read(sys, name, &info, err) != 0)
 		return -1;
-	return pp_win_drive_of_path(&pp_win_storage_live, info.name, stack, err);
+	if (is_physical(name))
+		return pp_win_drive_of_path(&pp_win_storage_live, info.name, stack, err);
+	/* A volume in a drive's place. */
+	memset(stack, 0, sizeof(*stack));
+	snprintf(stack->layers[0].name, sizeof(stack->layers[0].name), "%s", info.name);
+	stack->layers[0].kind = "disk";
+	stack->layers[0].whole = true;
+	stack->layer_count = stack->disk_count = 1;
+	snprintf(stack->disks[0], sizeof(stack->disks[0]), "%s", info.name);
+	return 0;
 }
 
 /* The file itself, past junctions and links in its path. */

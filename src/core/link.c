@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "drive_sysfs.h"
 #include "text.h"
 
 static const struct {
@@ -118,50 +117,4 @@ bool pp_link_parse(const char *text, struct pp_link *link)
 		return rest != text + 4 && *rest && ends(rest, mbps) && usb_link(value, link);
 	}
 	return rate_link(text, link);
-}
-
-/* ---- of a disk ------------------------------------------------------------------------------- */
-
-static void slower(const struct pp_link *candidate, struct pp_link *link)
-{
-	if (link->bytes_per_s <= 0 || candidate->bytes_per_s < link->bytes_per_s)
-		*link = *candidate;
-}
-
-/* One folder on the way up: a PCI device or bridge, a USB device, the ATA link beneath an ataN. */
-static void look_at(const struct pp_sysroot *sys, const char *dir, struct pp_link *link)
-{
-	const char *name = strrchr(dir, '/') + 1;
-	struct pp_link candidate;
-	char speed[64], number[16];
-	uint64_t lanes;
-
-	if (pp_sys_text(sys, speed, sizeof(speed), "%s/current_link_speed", dir) &&
-		pp_sys_u64(sys, &lanes, "%s/current_link_width", dir) &&
-		pcie_by_rate(strtod(speed, NULL), (unsigned)lanes, &candidate))
-		slower(&candidate, link);
-	if (pp_sys_exists(sys, "%s/idVendor", dir) &&
-		pp_sys_text(sys, speed, sizeof(speed), "%s/speed", dir) &&
-		usb_link(strtod(speed, NULL), &candidate))
-		slower(&candidate, link);
-	if (strncmp(name, "ata", 3) != 0 || strlen(name + 3) >= sizeof(number))
-		return;
-	pp_text_copy(number, sizeof(number), name + 3);
-	if (pp_sys_text(sys, speed, sizeof(speed), "/sys/class/ata_link/link%s/sata_spd", number) &&
-		sata_link(strtod(speed, NULL), &candidate))
-		slower(&candidate, link);
-}
-
-bool pp_link_of_disk(const struct pp_sysroot *sys, const char *disk, struct pp_link *link)
-{
-	char dir[PATH_MAX], *slash;
-
-	memset(link, 0, sizeof(*link));
-	if (!pp_sys_block_dir(sys, disk, dir))
-		return false;
-	while ((slash = strrchr(dir, '/')) && slash > dir && strcmp(dir, "/sys/devices") != 0) {
-		look_at(sys, dir, link);
-		*slash = '\0';
-	}
-	return link->bytes_per_s > 0;
 }

@@ -63,7 +63,7 @@ static void tell_property(const struct teller *t, const struct pp_win_facts *f)
 	const struct pp_win_write_cache *p = &f->property;
 	uint32_t error = f->property_error;
 
-	tell(t, "write-cache property", error, "%s", pick(types, 4, p->type));
+	tell(t, "cache property", error, "%s", pick(types, 4, p->type));
 	if (error)
 		return;
 	tell(t, "  enabled", 0, "%s", pick(enabled, 3, p->enabled));
@@ -74,13 +74,17 @@ static void tell_property(const struct teller *t, const struct pp_win_facts *f)
 }
 
 /* A value that is absent is an answer. */
-static void tell_registry(const struct teller *t, const char *label, uint32_t error, uint32_t value,
+static void tell_registry(const struct teller *t, const char *name, uint32_t error, uint32_t value,
 	const char *absent)
 {
+	char why[64];
+
 	if (error == PP_WIN_NOT_FOUND)
-		tell(t, label, 0, "absent: %s", absent);
+		tell(t, "registry", 0, "%s absent: %s", name, absent);
+	else if (error)
+		tell(t, "registry", 0, "%s: not reported (%s)", name, pp_win_error_text(error, why));
 	else
-		tell(t, label, error, "%d", (int)value);
+		tell(t, "registry", 0, "%s = %d", name, (int)value);
 }
 
 static void tell_nvme(const struct teller *t, const struct pp_win_facts *f)
@@ -123,15 +127,21 @@ void pp_win_tell(const struct pp_win_facts *f, pp_win_row_fn *row, void *ctx)
 	tell(&t, "bus type", f->descriptor_error, "%s", pp_win_bus_name(f->bus, number));
 	tell(&t, "sectors", f->alignment_error, "%u bytes logical, %u physical",
 		(unsigned)f->logical_bytes, (unsigned)f->physical_bytes);
+	tell(&t, "medium", f->seek_error, "%s", f->seek_penalty ? "rotates, says Windows" :
+		"does not rotate");
 	tell(&t, "hot-plug", f->hotplug_error, "%s", f->hotplug ? "yes: cache off by default" : "no");
 	tell(&t, "write cache", f->info_error, "%s", f->info.write_enabled ? "on" : "off");
 	tell(&t, "cache setting", f->setting_error, "%s, power protected: %s",
 		pick(states, 3, f->setting.state), f->setting.power_protected ? "yes" : "no");
 	tell_property(&t, f);
-	tell_registry(&t, PP_WIN_USER_WRITE_CACHE, f->user_cache_error, f->user_cache,
-		"Windows' default");
-	tell_registry(&t, PP_WIN_CACHE_IS_PROTECTED, f->protected_error, f->protected_value,
-		"not ticked");
+	if (f->instance_error) {
+		tell(&t, "registry", f->instance_error, "-");
+	} else {
+		tell_registry(&t, PP_WIN_USER_WRITE_CACHE, f->user_cache_error, f->user_cache,
+			"Windows' default");
+		tell_registry(&t, PP_WIN_CACHE_IS_PROTECTED, f->protected_error, f->protected_value,
+			"not ticked");
+	}
 	if (!f->descriptor_error && f->bus == PP_WIN_BUS_NVME)
 		tell_nvme(&t, f);
 	if (!f->descriptor_error && pp_win_bus_is_ata(f->bus))
