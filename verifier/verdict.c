@@ -362,12 +362,24 @@ static void count_earlier(struct arm_work *work)
 	}
 }
 
+/* Windows passes FILE_FLAG_WRITE_THROUGH on as FUA, or as nothing where its class driver has FUA off;
+ * it never sends a flush in its place (Windows driver samples, disk and classpnp). */
+static bool is_windows_write_through(const struct arm_work *work)
+{
+	return work->method && work->method->o_dsync && work->method->write == PP_WRITE_PWRITE &&
+		strncmp(work->arm->key.kernel, "Windows ", 8) == 0;
+}
+
 /* What the arm asks of the drive. A method whose writes may go as FUA does so trial by trial. */
 static void settle_commands(struct arm_work *work)
 {
 	const struct pp_arm_key *key = &work->arm->key;
 	bool own_flushes = strcmp(key->workload, pp_workload_name(PP_OVERWRITE)) != 0;
 
+	if (is_windows_write_through(work) && !own_flushes) {
+		work->rests_on = RESTS_ON_FUA;
+		return;
+	}
 	if (!work->method || !work->method->may_send_fua) {
 		work->rests_on = RESTS_ON_FLUSH;
 		return;

@@ -109,7 +109,7 @@ void pp_host_version(char *out, size_t out_bytes)
 
 	out[0] = '\0';
 	if (get && get(&info) >= 0)
-		snprintf(out, out_bytes, "%lu.%lu.%lu%s%s", info.dwMajorVersion, info.dwMinorVersion,
+		snprintf(out, out_bytes, "Windows %lu.%lu.%lu%s%s", info.dwMajorVersion, info.dwMinorVersion,
 			info.dwBuildNumber, wine ? " (Wine " : "", wine ? wine() : "");
 	if (out[0] && wine && strlen(out) + 1 < out_bytes)
 		strcat(out, ")");

@@ -23,7 +23,7 @@
  */
 int pp_host_boot_id(char *out, size_t out_bytes, struct pp_error *err);
 
-/* "10.0.19045": the version proper, not the one that GetVersionEx shows to old programs. */
+/* "Windows 10.0.19045": the version proper, not the one that GetVersionEx shows to old programs. */
 void pp_host_version(char *out, size_t out_bytes);
 
 /* SHA-256 of a whole file, in lower-case hex. */

@@ -96,6 +96,7 @@ WORD(dropped, SET(key.setting, "flushing-off");
 	SET(key.policy, "drive cache on, buffer flushing off, no FUA"))
 WORD(came_back, t->policy_lost = true; SET(policy_after, "drive cache on"))
 WORD(k2, SET(key.kernel, "7.0"))
+WORD(windows, SET(key.kernel, "Windows 10.0.19045"); SET(key.policy, "drive cache on, no FUA"))
 WORD(dc, SET(key.cut_kind, "dc"))
 WORD(lanes4, t->key.lanes = 4)
 WORD(group8, t->key.group = 8)
@@ -118,7 +119,7 @@ static const struct { const char *word; void (*set)(struct pp_trial *); } words[
 	ROW(foreign), ROW(collateral), ROW(resolved), ROW(swapped), ROW(blank_resolution), ROW(powered),
 	ROW(nocache), ROW(notasked), ROW(nobodyknows), ROW(tears), ROW(viaflush), ROW(quick),
 	ROW(slow), ROW(big), ROW(noacks), ROW(noiselost), ROW(damaged_fs),
-	ROW(noise), ROW(S2), ROW(fw2), ROW(model2), ROW(wt), ROW(nofua), ROW(k2), ROW(dc),
+	ROW(noise), ROW(S2), ROW(fw2), ROW(model2), ROW(wt), ROW(nofua), ROW(k2), ROW(windows), ROW(dc),
 	ROW(lanes4), ROW(group8), ROW(small), ROW(append), ROW(ext4), ROW(ext4_nobarrier),
 	ROW(ext4_journal), ROW(btrfs), ROW(btrfs_nodatacow), ROW(zfs), ROW(unknown_fs),
 	ROW(odd_target), ROW(on), ROW(off), ROW(dropped), ROW(came_back),

@@ -342,6 +342,18 @@ static const struct row rows[] = {
 		.arm = "dsync-direct@append", .verdict = PP_ARM_SAFE, .says = "via flush" },
 	{ .rule = "M8.3", .trials = "fdatasync 29 nofua; dsync-direct 1 loss nofua; direct 3 loss nofua;"
 		" write 1 loss", .exit = 1, .verdict = PP_ARM_INCONCLUSIVE, .says = "same command" },
+	/* Buffered, Linux adds a flush; Windows' write-through is FUA or nothing, never a flush. */
+	{ .rule = "M8.3", .trials = "fsync 29; open_datasync 1 loss; " SEEN, .exit = 1, .arm = "fsync",
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "same command failed in open_datasync" },
+	{ .rule = "M8.3", .trials = "fsync 29 windows; open_datasync 1 loss windows; direct 3 loss windows;"
+		" write 1 loss windows", .exit = 1, .arm = "fsync", .verdict = PP_ARM_SAFE,
+		.says_not = "same command" },
+	{ .rule = "M8.3", .trials = "fsync 29 windows; open_datasync 1 loss windows append; direct 3 loss"
+		" windows; write 1 loss windows", .exit = 1, .arm = "fsync",
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "same command" },
+	{ .rule = "M8.3", .trials = "open_datasync 29 windows; fsync 1 loss windows; direct 3 loss windows;"
+		" write 1 loss windows", .exit = 1, .arm = "open_datasync", .verdict = PP_ARM_SAFE,
+		.says_not = "same command" },
 	{ .rule = "M8.3", .trials = HELD "direct 3 loss; write 1 loss", .verdict = PP_ARM_SAFE,
 		.says_not = "same command" },
 	{ .rule = "M8.3", .trials = HELD "fsync 1 loss notasked; " SEEN, .exit = 1,

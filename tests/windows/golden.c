@@ -51,7 +51,7 @@ static void fill_hello(struct pp_hello *hello)
 	strcpy(hello->boot_id, "6f1d2c3b-0000-8000-8000-000000000001");
 	hello->uptime_ns = 123456789012345ULL;
 	hello->agent_ns = 0xffffffffffULL;
-	strcpy(hello->kernel, "10.0.19045");
+	strcpy(hello->kernel, "Windows 10.0.19045");
 	strcpy(hello->os, "windows");
 	strcpy(hello->machine, "x86_64");
 	memset(hello->sha256, 'a', 64);

@@ -89,7 +89,7 @@ def test_hello(wine, key):
         digest = hashlib.sha256(f.read()).hexdigest()
     check(f"who it is: {hello}", hello["os"] == "windows" and hello["machine"] == "x86_64"
           and hello["name"] == "Prüfling" and hello["sha256"] == digest and hello["allow"] == VOLUME)
-    check("Wine is named", re.fullmatch(r"\d+\.\d+\.\d+ \(Wine .+\)", hello["kernel"]))
+    check("Wine is named", re.fullmatch(r"Windows \d+\.\d+\.\d+ \(Wine .+\)", hello["kernel"]))
     check("a boot has one identity", re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
           hello["boot_id"]) and seen[1]["boot_id"] == hello["boot_id"])
     wine.stop_server()
