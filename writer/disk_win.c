@@ -25,7 +25,8 @@ enum disk_code disk_code_of(int64_t os_code)
 	if (os_code == pp_win_code(ERROR_INVALID_PARAMETER))
 		return DISK_CODE_INVALID;
 	if (os_code == pp_win_code(ERROR_NOT_SUPPORTED) ||
-		os_code == pp_win_code(ERROR_INVALID_FUNCTION))
+		os_code == pp_win_code(ERROR_INVALID_FUNCTION) ||
+		os_code == pp_win_code(ERROR_CALL_NOT_IMPLEMENTED))
 		return DISK_CODE_UNSUPPORTED;
 	return os_code == EEXIST ? DISK_CODE_EXISTS : os_code == ENOENT ? DISK_CODE_MISSING
 		: DISK_CODE_OTHER;

@@ -116,6 +116,7 @@ struct pp_matrix {
 	size_t row_count;
 	char disk[64];             /* whose counters were read, "nvme0n1"; empty if none */
 	char no_disk_reason[128];  /* why not */
+	bool no_flushes;           /* there are counters, but none of flushes */
 	char no_trace_reason[128]; /* why no FUA writes were counted; empty if they were */
 	bool direct_works;
 	uint32_t logical_block_bytes; /* of direct I/O here; 0 if unknown */

@@ -89,6 +89,7 @@ static int make(struct matrix_bench *b, struct pp_error *err)
 static void look_at_disk(struct matrix_bench *b)
 {
 	struct pp_matrix *matrix = b->matrix;
+	struct pp_disk_counters counters;
 	struct pp_error why = { 0 };
 
 	if (pp_disk_source_open(b->config->path, &b->disk, &why) != 0) {
@@ -97,6 +98,7 @@ static void look_at_disk(struct matrix_bench *b)
 		return;
 	}
 	pp_text_copy(matrix->disk, sizeof(matrix->disk), b->disk.name);
+	matrix->no_flushes = matrix_read_disk(b, &counters) && !counters.has_flushes;
 	if (b->config->pg || b->config->no_trace)
 		pp_text_copy(matrix->no_trace_reason, sizeof(matrix->no_trace_reason), "not asked for");
 	else if (pp_disk_trace_open(&b->trace, b->disk.name, &why) != 0)

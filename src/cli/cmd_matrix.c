@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cmd_matrix.h"
+#include "matrix_host.h"
 #include "matrix_show.h"
 #include "src/core/drive.h"
 #include "src/core/text.h"
@@ -39,12 +39,6 @@ struct options {
 };
 
 static volatile sig_atomic_t stop;
-
-static void on_signal(int number)
-{
-	(void)number;
-	stop = 1;
-}
 
 static const struct {
 	struct option option;
@@ -170,12 +164,16 @@ static uint64_t size_of(const char *text)
 /* A list's items, split at commas; text is changed. */
 static int each(char *text, struct options *o, int (*take)(const char *item, struct options *o))
 {
-	char *at = text, *item;
+	char *item = text, *comma;
 
 	o->axes_given = true;
-	while ((item = strsep(&at, ",")))
+	for (; item; item = comma) {
+		comma = strchr(item, ',');
+		if (comma)
+			*comma++ = '\0';
 		if (take(item, o) != 0)
 			return 2;
+	}
 	return 0;
 }
 
@@ -343,16 +341,13 @@ static int parse(int argc, char **argv, struct options *o)
 static int check_raw(const struct options *o, const char *path, struct pp_error *err)
 {
 	static struct pp_drive_info info;
-	char real[4096], why[256];
-	const char *name;
+	char name[PP_DRIVE_NAME_BYTES], why[256];
 
 	if (!o->destroy)
 		return pp_fail(err, PP_ERR_REFUSED, "'%s' is a device: its first 16 MB would be lost; "
 			"name a folder on it, or say --destroy SERIAL", path);
-	if (!realpath(path, real))
-		return pp_fail_os(err, errno, "cannot resolve '%s'", path);
-	name = strrchr(real, '/') + 1;
-	if (pp_drive_read(NULL, name, &info, err) != 0)
+	if (pp_matrix_host_disk(path, name, sizeof(name), err) != 0 ||
+		pp_drive_read(NULL, name, &info, err) != 0)
 		return -1;
 	if (!pp_drive_is(&info, o->destroy))
 		return pp_fail(err, PP_ERR_REFUSED, "serial of '%s' is '%s', not '%s'", path,
@@ -371,19 +366,18 @@ static int choose_path(const struct options *o, char *path, size_t path_bytes, b
 	struct pp_error *err)
 {
 	const char *target = o->target;
-	struct stat st;
 	int n;
 
 	*raw = false;
 	if (!target)
 		target = o->format == FORMAT_PG ? DEFAULT_PG_NAME : DEFAULT_NAME;
-	if (stat(target, &st) == 0 && S_ISDIR(st.st_mode))
+	if (pp_matrix_host_place(target) == PP_MATRIX_PLACE_FOLDER)
 		n = snprintf(path, path_bytes, "%s/%s", target, DEFAULT_NAME);
 	else
 		n = snprintf(path, path_bytes, "%s", target);
 	if (n < 0 || (size_t)n >= path_bytes)
 		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", target);
-	if (stat(path, &st) == 0 && S_ISBLK(st.st_mode)) {
+	if (pp_matrix_host_place(path) == PP_MATRIX_PLACE_DEVICE) {
 		*raw = true;
 		return check_raw(o, path, err);
 	}
@@ -392,26 +386,14 @@ static int choose_path(const struct options *o, char *path, size_t path_bytes, b
 	return 0;
 }
 
-/* The test file is removed whatever ends us: a closed pipe and a file size limit are errors here. */
-static void catch_signals(void)
-{
-	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = on_signal };
-	size_t i;
-
-	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		sigaction(ends[i], &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
-}
-
-static int run(const struct options *o, const char *path, bool raw, struct pp_matrix *matrix,
-	struct pp_error *err)
+static int run(const struct options *o, const char *path, const struct pp_target *target, bool raw,
+	struct pp_matrix *matrix, struct pp_error *err)
 {
 	struct pp_matrix_printer printer = { .seconds = o->seconds, .wide = o->wide, .stop = &stop,
 		.axes = o->axes_given };
 	struct pp_matrix_config config = {
 		.path = path,
+		.target = target,
 		.raw = raw,
 		.pg = o->format == FORMAT_PG,
 		.only = o->only_count ? o->only : NULL,
@@ -451,7 +433,7 @@ static int finish(const struct options *o, const char *path, const struct pp_mat
 	char *json;
 
 	if (o->format == FORMAT_TABLE)
-		return pp_matrix_table_end(&facts, matrix, err);
+		return pp_matrix_table_end(matrix, err);
 	if (o->format != FORMAT_JSON)
 		return 0;
 	json = pp_matrix_json(&facts, matrix);
@@ -467,6 +449,7 @@ int pp_cmd_matrix(int argc, char **argv)
 	static struct pp_matrix matrix;
 	struct options o = { .seconds = 5 };
 	struct pp_error err = { 0 };
+	const struct pp_target *target = NULL;
 	char path[4096];
 	bool raw;
 	int rc = parse(argc, argv, &o);
@@ -475,8 +458,12 @@ int pp_cmd_matrix(int argc, char **argv)
 		return rc == 1 ? 0 : 2;
 	if (choose_path(&o, path, sizeof(path), &raw, &err) != 0)
 		goto failed;
-	catch_signals();
-	if (run(&o, path, raw, &matrix, &err) != 0)
+	if (raw)
+		target = pp_matrix_host_claim(o.destroy, &rc, &err);
+	if (rc != 0)
+		goto failed;
+	pp_matrix_host_catch(&stop);
+	if (run(&o, path, target, raw, &matrix, &err) != 0)
 		goto failed;
 	if (matrix.stopped && ferror(stdout)) {
 		pp_fail(&err, PP_ERR_SYSTEM, "cannot write the result; '%s' was %s", path,

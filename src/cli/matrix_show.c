@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "matrix_show.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "src/core/assess.h"
-#include "src/core/drive.h"
 #include "src/core/text.h"
-#include "version.h"
 
 #define COLUMNS     80
 #define LABEL_WIDTH 29
@@ -73,7 +69,8 @@ void pp_matrix_pg_began(void *ctx, const struct pp_matrix_row *row)
 void pp_matrix_pg_done(void *ctx, const struct pp_matrix_row *row)
 {
 	struct pp_matrix_printer *p = ctx;
-	bool direct = row->method[0] != '\0';
+	const struct pp_method *method = pp_method_find(row->method);
+	bool direct = method && method->direct;
 
 	if (row->status == PP_MATRIX_NA) {
 		printf("%21s\n", direct ? "n/a*" : "n/a");
@@ -226,112 +223,6 @@ void pp_matrix_table_done(void *ctx, const struct pp_matrix_row *row)
 	flush_or_stop(p);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-static json_t *json_value(const struct pp_matrix_field *field, const void *p)
-{
-	switch (field->kind) {
-	case PP_MATRIX_TEXT:
-		return json_string(p);
-	case PP_MATRIX_U32:
-		return json_integer(*(const uint32_t *)p);
-	case PP_MATRIX_U64:
-		return json_integer(*(const int64_t *)p);
-	case PP_MATRIX_DOUBLE:
-		return json_real(*(const double *)p);
-	case PP_MATRIX_BOOL:
-		return json_boolean(*(const bool *)p);
-	case PP_MATRIX_PROMISE:
-		return json_string(pp_promise_name(*(const enum pp_promise *)p));
-	case PP_MATRIX_STATUS:
-		return json_string(pp_matrix_status_name(*(const enum pp_matrix_status *)p));
-	}
-	return NULL;
-}
-
-static json_t *json_row(const struct pp_matrix_row *row)
-{
-	json_t *object = json_object();
-	const char *warning = pp_matrix_row_warning(row);
-	size_t i;
-
-	for (i = 0; i < pp_matrix_field_count; i++)
-		json_object_set_new(object, pp_matrix_fields[i].key, json_value(&pp_matrix_fields[i],
-			(const char *)row + pp_matrix_fields[i].at));
-	json_object_set_new(object, "warning", warning ? json_string(warning) : json_null());
-	return object;
-}
-
-static const char *cache_of(const struct pp_drive_info *drive)
-{
-	if (drive->drive_cache == PP_CACHE_NONE || drive->drive_cache == PP_CACHE_OFF ||
-		drive->no_volatile_cache)
-		return "off";
-	if (drive->drive_cache == PP_CACHE_ON)
-		return "on";
-	return strcmp(drive->write_cache, "write back") == 0 ? "on" : "off";
-}
-
-/* Null where no one drive is beneath. What a hypervisor calls rotational has no platter. */
-static json_t *json_drive(const char *disk)
-{
-	struct pp_drive_info drive;
-	struct pp_link link;
-
-	if (!*disk || pp_drive_read(NULL, disk, &drive, NULL) != 0)
-		return json_null();
-	pp_link_of_disk(NULL, disk, &link);
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:s, s:s, s:i, s:i}", "name", disk,
-		"model", drive.model, "serial", drive.serial, "firmware", drive.firmware, "transport",
-		pp_transport_name(drive.transport), "rotational", drive.rotational &&
-		!pp_transport_remote(drive.transport), "write_cache",
-		drive.write_cache, "fua", (int)drive.fua, "cache", cache_of(&drive), "link", link.text,
-		"logical_block_bytes", (int)drive.logical_block_bytes, "physical_block_bytes",
-		(int)drive.physical_block_bytes);
-}
-
-/* By its folder: the file itself is gone. */
-static json_t *json_fs(const char *path)
-{
-	struct pp_stack *stack = malloc(sizeof(*stack));
-	char folder[4096], *slash;
-	json_t *fs = NULL;
-
-	pp_text_copy(folder, sizeof(folder), path);
-	slash = strrchr(folder, '/');
-	pp_text_copy(slash ? slash + 1 : folder, slash ? sizeof(folder) - (size_t)(slash + 1 - folder)
-		: sizeof(folder), ".");
-	if (stack && pp_drive_of_path(NULL, folder, stack, NULL) == 0)
-		fs = json_pack("{s:s, s:s}", "type", stack->fs_type, "mount_options",
-			stack->mount_options);
-	free(stack);
-	return fs ? fs : json_null();
-}
-
-char *pp_matrix_json(const struct pp_matrix_facts *facts, const struct pp_matrix *matrix)
-{
-	json_t *rows = json_array(), *whole;
-	struct utsname kernel = { 0 };
-	char *text = NULL;
-	size_t i;
-
-	uname(&kernel);
-	for (i = 0; i < matrix->row_count; i++)
-		json_array_append_new(rows, json_row(&matrix->rows[i]));
-	whole = json_pack("{s:i, s:s, s:s, s:i, s:b, s:i, s:s, s:o, s:o, s:s, s:s, s:s, s:b, s:i, s:o}",
-		"format", 1, "version", PP_VERSION, "target", facts->path, "seconds_per_test",
-		(int)facts->seconds, "settle", (int)facts->settle, "compressible_percent",
-		(int)facts->compressible, "kernel", kernel.release, "file_system", json_fs(facts->path),
-		"drive", json_drive(matrix->disk), "disk", matrix->disk, "no_disk_reason",
-		matrix->no_disk_reason, "no_trace_reason", matrix->no_trace_reason, "direct_works",
-		(int)matrix->direct_works, "logical_block_bytes", (int)matrix->logical_block_bytes,
-		"rows", rows);
-	if (whole)
-		text = json_dumps(whole, JSON_INDENT(1) | JSON_REAL_PRECISION(10));
-	json_decref(whole);
-	return text;
-}
-
 /* ---- what stands beneath ----------------------------------------------------------------------- */
 
 /* What others' traffic did is one sentence about the disk, with the worst of it. */
@@ -367,34 +258,35 @@ static void show_findings(const struct pp_assess_finding *f, size_t count)
 	}
 }
 
-int pp_matrix_table_end(const struct pp_matrix_facts *facts, const struct pp_matrix *matrix,
-	struct pp_error *err)
+int pp_matrix_table_end(const struct pp_matrix *matrix, struct pp_error *err)
 {
 	struct pp_assess_finding *findings = NULL;
 	struct pp_assess_input *in = malloc(sizeof(*in));
-	char *json = pp_matrix_json(facts, matrix), text[600];
-	size_t count = 0;
-	int rc = 0;
+	char text[600];
+	size_t count;
 
+	if (!in)
+		return pp_fail(err, PP_ERR_SYSTEM, "out of memory");
 	printf("\n");
-	if (matrix->disk[0])
+	if (matrix->disk[0] && matrix->no_flushes)
+		snprintf(text, sizeof(text), "flushes not counted: this system counts none of disk %s",
+			matrix->disk);
+	else if (matrix->disk[0])
 		snprintf(text, sizeof(text), "flushes as counted by disk %s%s%s", matrix->disk,
 			matrix->no_trace_reason[0] ? "; FUA not counted: " : "", matrix->no_trace_reason);
 	else
 		snprintf(text, sizeof(text), "flushes not counted: %s", matrix->no_disk_reason);
 	wrapped("", text);
-	/* All rows n/a is no error here. */
-	if (in && json && pp_assess_read(json, strlen(json), in, NULL) == 0) {
-		count = pp_assess(in, NULL, 0);
-		findings = calloc(count + 1, sizeof(*findings));
+	pp_matrix_assess_input(matrix, in);
+	count = pp_assess(in, NULL, 0);
+	findings = calloc(count + 1, sizeof(*findings));
+	if (!findings) {
+		free(in);
+		return pp_fail(err, PP_ERR_SYSTEM, "out of memory");
 	}
-	if (!in || !json || (count && !findings))
-		rc = pp_fail(err, PP_ERR_SYSTEM, "out of memory");
-	else if (findings)
-		show_findings(findings, pp_assess(in, findings, count));
+	show_findings(findings, pp_assess(in, findings, count));
 	printf("Speed is no verdict: only a power cut shows whether a promise was kept.\n");
 	free(findings);
-	free(json);
 	free(in);
-	return rc;
+	return 0;
 }

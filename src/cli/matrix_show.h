@@ -35,11 +35,18 @@ struct pp_matrix_facts {
 	unsigned compressible;
 };
 
-/* The whole result as text; a buffer that the caller frees, NULL if there is no memory. */
+/* matrix_json.c: the whole result as text; a buffer that the caller frees, NULL if there is no memory. */
 char *pp_matrix_json(const struct pp_matrix_facts *facts, const struct pp_matrix *matrix);
 
 /* What stands beneath the table: where the counts come from, and what is suspicious (M10.2). */
-int pp_matrix_table_end(const struct pp_matrix_facts *facts, const struct pp_matrix *matrix,
-	struct pp_error *err);
+int pp_matrix_table_end(const struct pp_matrix *matrix, struct pp_error *err);
+
+/* "on", "off" or "unknown". */
+struct pp_drive_info;
+const char *pp_matrix_cache_of(const struct pp_drive_info *drive);
+
+/* The rows that were measured, and what the system knows of their disk, for src/core/assess.h. */
+struct pp_assess_input;
+void pp_matrix_assess_input(const struct pp_matrix *matrix, struct pp_assess_input *input);
 
 #endif

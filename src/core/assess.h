@@ -23,6 +23,7 @@
 
 #include "error.h"
 #include "link.h"
+#include "method.h"
 
 #define PP_ASSESS_ROWS_MAX     1024
 #define PP_ASSESS_BYTES_MAX    (16U << 20)
@@ -73,6 +74,9 @@ struct pp_assess_input {
 /* The format is found out. What cannot be read names its line; nothing is skipped in silence. */
 int pp_assess_read(const char *text, size_t bytes, struct pp_assess_input *input,
 	struct pp_error *err);
+/* A row of this label, with what its name alone says; and what a method of our table says. */
+void pp_assess_row_init(struct pp_assess_row *row, const char *label);
+void pp_assess_row_method(struct pp_assess_row *row, const struct pp_method *method);
 /* One fact as a list has it: "link", "rpm", "cache". */
 int pp_assess_fact(const char *name, const char *value, struct pp_assess_facts *facts,
 	struct pp_error *err);
