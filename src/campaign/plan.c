@@ -386,6 +386,7 @@ static const struct plan_key keys[] = {
 	{ PDU, "cycles_max", K_NUMBER, P(cycles_max), 1, 10000000, NULL },
 	{ PDU, "device_restore_s", K_SECONDS_AS_MS, P(device_restore_ms), 1, 86400, NULL },
 	{ PDU, "verify_s", K_SECONDS_AS_MS, P(verify_ms), 1, 3600, NULL },
+	{ PDU, "poll_ms", K_NUMBER, P(poll_ms), 20, 60000, NULL },
 	{ PDU, "stagger_s", K_SECONDS_AS_MS, P(stagger_ms), 0, 3600, NULL },
 	{ PDU, "watts_stale_s", K_SECONDS_AS_MS, P(watts_stale_ms), 0, 3600, NULL },
 	{ DRIVE, "serial", K_TEXT, D(serial), 0, 0, NULL },

@@ -106,6 +106,7 @@ struct pp_plan {
 	uint32_t cycles_max;            /* of an outlet, for ever; 0: no limit */
 	int64_t device_restore_ms;
 	int64_t verify_ms, stagger_ms, watts_stale_ms; /* -1: the profile's */
+	uint32_t poll_ms;               /* between two read-backs; 0: the switch's default */
 	/* what is tested */
 	struct pp_plan_drive drive[PP_PLAN_DRIVES_MAX];
 	uint32_t drives;

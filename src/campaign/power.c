@@ -66,6 +66,7 @@ void pp_power_config(const struct pp_plan *p, struct pp_pdu_config *cfg)
 	cfg->wake = or_null(p->pdu_wake);
 	cfg->device_restore_ms = p->device_restore_ms;
 	cfg->verify_timeout_ms = of_plan(p->verify_ms);
+	cfg->poll_ms = p->poll_ms;
 	cfg->stagger_ms = of_plan(p->stagger_ms);
 	cfg->watts_stale_ms = of_plan(p->watts_stale_ms);
 }

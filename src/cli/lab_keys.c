@@ -226,6 +226,8 @@ int pp_lab_fill_plan(struct pp_plan *plan, const struct pp_lab_info *info, struc
 			info->run_dir))
 		return pp_fail(err, PP_ERR_SYSTEM, "a path of the lab is too long");
 	plan->listen_port = (uint16_t)info->listen_port;
+	if (!plan->poll_ms)
+		plan->poll_ms = 100; /* no relay that bounces, no device that is slow */
 	strcpy(plan->pdu_profile, "shelly-gen2");
 	strcpy(plan->outlet[0], "1");
 	plan->outlets = 1;
