@@ -109,6 +109,10 @@ static int make(struct pp_campaign *c, struct pp_stand *s, const struct pp_polic
 		return -1;
 	if (answer->state == PP_POLICY_MADE && pp_policy_matches(&answer->policy, setting))
 		return 1;
+	/* A cache that is switched off while flushes are dropped is another thing than one that is flushed. */
+	if (setting->write_cache == PP_TRUTH_NO && answer->policy.flushing == PP_TRUTH_NO &&
+		set(c, s, pp_policy_setting_find("cache-on"), answer, err) != 0)
+		return -1;
 	if (set(c, s, setting, answer, err) != 0)
 		return -1;
 	if (answer->state == PP_POLICY_MADE && answer->policy.when == PP_POLICY_REBOOT &&
@@ -210,7 +214,7 @@ static int settle_na(struct pp_campaign *c, struct pp_stand *s,
 	uint32_t i;
 	size_t k;
 
-	pp_text_format(reason, sizeof(reason), "%s: %s", setting->name, why);
+	pp_text_copy(reason, sizeof(reason), why);
 	pp_say(c, "drive %s: policy %s cannot be had, its arms are n/a: %s", s->plan->name,
 		setting->name, why);
 	for (i = 0; i < s->arms; i++)

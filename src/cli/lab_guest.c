@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * plugpull-lab-guest: the lab's machines run this as init, poweroff, reboot and smartctl; the name
- * it is called by decides. The loop rig starts it as loop-hold and loop-boot.
+ * plugpull-lab-guest: the lab's machines run this as init, poweroff, reboot, smartctl and
+ * plugpull-lab-cache; the name it is called by decides. The loop rig starts it as loop-hold and loop-boot.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +16,8 @@ int main(int argc, char **argv)
 	const char *slash = strrchr(argv[0], '/');
 	const char *name = slash ? slash + 1 : argv[0];
 
+	if (!strcmp(name, "plugpull-lab-cache"))
+		return guest_cache(argc, argv);
 	if (!strcmp(name, "smartctl"))
 		return guest_smartctl(argc, argv);
 	if (!strcmp(name, "poweroff") && loop_inside())

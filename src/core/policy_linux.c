@@ -183,6 +183,16 @@ static void ask_nobody(const struct work *w, struct pp_policy *p)
 	p->lasts = PP_TRUTH_NO;
 }
 
+/* Nobody, but for the drives of a lab. */
+static void ask_lab(const struct work *w, struct pp_policy *p)
+{
+	ask_nobody(w, p);
+	if (!ops_of(w)->lab_cache || ops_of(w)->lab_cache(w->drive.node, &p->drive_cache) != 0)
+		return;
+	p->cache_changeable = ops_of(w)->lab_set_cache ? PP_TRUTH_YES : PP_TRUTH_NO;
+	snprintf(p->drive_words, sizeof(p->drive_words), "the lab's drive: %s", cache_word(p->drive_cache));
+}
+
 typedef void ask_fn(const struct work *, struct pp_policy *);
 
 static ask_fn *const asks[] = {
@@ -190,8 +200,8 @@ static ask_fn *const asks[] = {
 	[PP_TRANSPORT_SATA] = ask_sata,  [PP_TRANSPORT_SAS] = ask_scsi,
 	[PP_TRANSPORT_SCSI] = ask_scsi,  [PP_TRANSPORT_USB] = ask_usb,
 	[PP_TRANSPORT_VIRTIO] = ask_virtio, [PP_TRANSPORT_MMC] = ask_nobody,
-	[PP_TRANSPORT_ISCSI] = ask_scsi, [PP_TRANSPORT_NBD] = ask_nobody,
-	[PP_TRANSPORT_LOOP] = ask_nobody, [PP_TRANSPORT_MD] = ask_nobody,
+	[PP_TRANSPORT_ISCSI] = ask_scsi, [PP_TRANSPORT_NBD] = ask_lab,
+	[PP_TRANSPORT_LOOP] = ask_lab, [PP_TRANSPORT_MD] = ask_nobody,
 	[PP_TRANSPORT_DM] = ask_nobody,  [PP_TRANSPORT_RAM] = ask_nobody,
 };
 
@@ -238,7 +248,9 @@ static void read_policy(const struct work *w, struct pp_policy *p)
 	asks[w->drive.transport](w, p);
 	if (p->drive_cache == PP_CACHE_NONE)
 		p->cache_changeable = PP_TRUTH_NO;
-	p->flushing_changeable = queue_writable(w) ? PP_TRUTH_YES : PP_TRUTH_NO;
+	/* A loop device keeps the belief when it changes hands: the next one's flushes would be dropped. */
+	p->flushing_changeable = queue_writable(w) && w->drive.transport != PP_TRANSPORT_LOOP ?
+		PP_TRUTH_YES : PP_TRUTH_NO;
 	conclude(w, p);
 }
 
@@ -347,6 +359,20 @@ static int by_nvme_feature(struct work *w, bool on, struct pp_error *err)
 	return 0;
 }
 
+static int by_lab(struct work *w, bool on, struct pp_error *err)
+{
+	int code = ops_of(w)->lab_set_cache(w->drive.node, on);
+
+	return code ? pp_fail_os(err, code, "cannot switch the write cache of the lab's drive '%s' %s",
+		w->drive.node, on ? "on" : "off") : 0;
+}
+
+static bool is_lab(const struct work *w, const struct pp_policy *p)
+{
+	return p->cache_changeable == PP_TRUTH_YES && ops_of(w)->lab_set_cache &&
+		(w->drive.transport == PP_TRANSPORT_NBD || w->drive.transport == PP_TRANSPORT_LOOP);
+}
+
 static bool is_ata(const struct work *w)
 {
 	return w->drive.transport == PP_TRANSPORT_SATA || w->drive.transport == PP_TRANSPORT_USB;
@@ -360,6 +386,8 @@ static int set_drive_cache(struct work *w, bool on, struct pp_policy *p, struct 
 
 	if (w->drive.transport == PP_TRANSPORT_NVME)
 		rc = by_nvme_feature(w, on, err);
+	else if (is_lab(w, p))
+		rc = by_lab(w, on, err);
 	else if (asked_sd)
 		rc = by_cache_type(w, on, err);
 	else
@@ -394,8 +422,10 @@ static int check(const struct work *w, const struct pp_policy_setting *setting,
 			p->drive_words);
 	if (!off && p->flushing_changeable != PP_TRUTH_YES &&
 		p->system_cache != (setting->flushing == PP_TRUTH_YES ? PP_TRUTH_YES : PP_TRUTH_NO))
-		return pp_fail(err, PP_ERR_UNSUPPORTED, "cannot make '%s' %s: this kernel lets nobody change "
-			"what it believes of it (queue/write_cache)", w->drive.node, setting->name);
+		return pp_fail(err, PP_ERR_UNSUPPORTED, "cannot make '%s' %s: %s", w->drive.node,
+			setting->name, w->drive.transport == PP_TRANSPORT_LOOP ?
+			"a loop device would keep it when it changes hands" :
+			"this kernel lets nobody change what it believes of it (queue/write_cache)");
 	return 0;
 }
 

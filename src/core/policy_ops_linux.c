@@ -176,5 +176,7 @@ const struct pp_policy_ops pp_policy_ops_live = {
 	.sat_identify = sat_identify,
 	.ata_set_cache = ata_set_cache,
 	.nvme_set_cache = nvme_set_cache,
+	.lab_cache = pp_policy_lab_cache,
+	.lab_set_cache = pp_policy_lab_set_cache,
 	.write_text = write_text,
 };

@@ -8,6 +8,11 @@
 
 #include "policy.h"
 
+/* In a lab's machine alone: policy_lab_linux.c. */
+#define PP_POLICY_LAB_PROGRAM "plugpull-lab-cache"
+int pp_policy_lab_cache(const char *node, enum pp_drive_cache *cache);
+int pp_policy_lab_set_cache(const char *node, bool on);
+
 /* Each returns 0, or an errno value; a drive that refuses is EIO. NULL is ENOTSUP. */
 struct pp_policy_ops {
 	/* SCSI MODE SENSE, current values of page 08h: is WCE set? */
@@ -18,6 +23,9 @@ struct pp_policy_ops {
 	int (*ata_set_cache)(const char *node, bool on);
 	/* NVMe Set Features 06h, not saved */
 	int (*nvme_set_cache)(const char *node, bool on);
+	/* A lab's drive, behind nbd or a loop device; ENOTSUP where there is no lab */
+	int (*lab_cache)(const char *node, enum pp_drive_cache *cache);
+	int (*lab_set_cache)(const char *node, bool on);
 	/* Writes a sysfs attribute; path begins with "/sys". */
 	int (*write_text)(const struct pp_sysroot *sys, const char *path, const char *text);
 };

@@ -13,6 +13,8 @@
 #ifndef PP_LAB_GUEST_H
 #define PP_LAB_GUEST_H
 
+#include <stdbool.h>
+
 #include "core/error.h"
 
 #define GUEST_CONFIG  "/etc/plugpull-lab.conf"
@@ -37,6 +39,16 @@ int guest_nbd_attach(int index, const char *ip, int port, const char *serial, in
 /* A clean disconnect (NBD_CMD_DISC). */
 int guest_nbd_detach(int index, struct pp_error *err);
 
+/*
+ * The write cache of a drive, which NBD has no command for. The lab's drives take it as the name of an
+ * export that a client opens: PP_LAB_EXPORT_ON and _OFF switch it, PP_LAB_EXPORT_ASK asks; the answer is
+ * the flag NBD_FLAG_SEND_FLUSH of that export. word is NULL (asks), "on" or "off".
+ */
+#define PP_LAB_EXPORT_ON  "plugpull-lab-cache-on"
+#define PP_LAB_EXPORT_OFF "plugpull-lab-cache-off"
+#define PP_LAB_EXPORT_ASK "plugpull-lab-cache"
+int guest_nbd_cache(const char *ip, int port, const char *word, bool *on, struct pp_error *err);
+
 /* init: never returns. */
 void guest_init(void);
 /* Unmounts what lies on nbd devices, detaches them, then powers off or reboots. Returns only on
@@ -44,5 +56,7 @@ void guest_init(void);
 int guest_shut_down(int reboot_command);
 /* A stub of smartctl(8) that knows -j -a, -x, -i, -A. Returns its exit status. */
 int guest_smartctl(int argc, char **argv);
+/* plugpull-lab-cache NODE [on|off]: the drive's own cache, for src/core/policy_lab_linux.c. */
+int guest_cache(int argc, char **argv);
 
 #endif

@@ -387,7 +387,8 @@ int pp_guest_image_build(struct pp_buf *archive, const struct pp_guest_kernel *k
 {
 	static const char *const folders[] = { "dev", "proc", "sys", "tmp", "run", "mnt", "root",
 		"etc" };
-	static const char *const names[] = { "sbin/poweroff", "sbin/reboot", "sbin/smartctl" };
+	static const char *const names[] = { "sbin/poweroff", "sbin/reboot", "sbin/smartctl",
+		"sbin/plugpull-lab-cache" };
 	static const char *const programs[] = { "mke2fs", "e2fsck", "blockdev", "dd", "mkfs.xfs",
 		"xfs_repair", "mkfs.btrfs", "btrfs" };
 	static const char *const e2fs[][2] = { { "sbin/mkfs.ext4", "mke2fs" },

@@ -318,3 +318,48 @@ int guest_smartctl(int argc, char **argv)
 	pp_buf_release(&text);
 	return status;
 }
+
+/* ---- the drive's cache ------------------------------------------------------------------ */
+
+/* The line of GUEST_CONFIG that this drive was attached by: they are in the order of the devices. */
+static int nbd_cache(const char *node, const char *word, bool *on, struct pp_error *err)
+{
+	char ip[64], serial[128], *save = NULL;
+	int wanted, at = 0, port, block, rc = -1;
+	struct pp_buf text;
+
+	if (sscanf(node, "/dev/nbd%d", &wanted) != 1)
+		return pp_fail(err, PP_ERR_USAGE, "'%s' is no drive of the lab", node);
+	pp_buf_init(&text, CONFIG_BYTES);
+	if (pp_file_read(GUEST_CONFIG, &text, err)) {
+		pp_buf_release(&text);
+		return -1;
+	}
+	pp_fail(err, PP_ERR_USAGE, "the lab has no drive '%s'", node);
+	for (char *line = text.data ? strtok_r(text.data, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		if (sscanf(line, "nbd %63s %d %127s %d", ip, &port, serial, &block) == 4
+		    && at++ == wanted)
+			rc = guest_nbd_cache(ip, port, word, on, err);
+	pp_buf_release(&text);
+	return rc;
+}
+
+int guest_cache(int argc, char **argv)
+{
+	const char *word = argc == 3 ? argv[2] : NULL;
+	struct pp_error err = { 0 };
+	bool on = false;
+	int rc;
+
+	if (argc < 2 || argc > 3 || (word && strcmp(word, "on") && strcmp(word, "off"))) {
+		fprintf(stderr, "usage: plugpull-lab-cache NODE [on|off]\n");
+		return 2;
+	}
+	rc = loop_inside() ? loop_cache(argv[1], word, &on, &err) : nbd_cache(argv[1], word, &on, &err);
+	if (rc)
+		fprintf(stderr, "plugpull-lab-cache: %s\n", err.text);
+	else if (printf("%s\n", on ? "on" : "off") < 0 || fflush(stdout))
+		rc = -1;
+	return rc ? 2 : 0;
+}

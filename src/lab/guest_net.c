@@ -11,10 +11,12 @@
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <linux/nbd-netlink.h>
+#include <linux/nbd.h>
 #include <linux/netlink.h>
 #include <net/if.h>
 #include <net/route.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,11 +110,24 @@ struct request { uint32_t client_flags; uint64_t have_opt; uint32_t option, byte
 struct reply { uint64_t magic; uint32_t option, type, bytes; } __attribute__((packed));
 struct export_info { uint16_t type; uint64_t size_bytes; uint16_t flags; } __attribute__((packed));
 
-static int handshake(int fd, struct export *out, struct pp_error *err)
+/* Asks for an export by name ("" is the drive). */
+static int ask(int fd, const char *name)
+{
+	uint32_t bytes = (uint32_t)strlen(name);
+	struct request go = { htobe32(FIXED_NEWSTYLE | NO_ZEROES), htobe64(IHAVEOPT), htobe32(OPT_GO),
+		htobe32(6 + bytes), htobe32(bytes), 0 };
+	char text[sizeof(go) + 64];
+	size_t front = offsetof(struct request, infos);
+
+	memcpy(text, &go, front);
+	memcpy(text + front, name, bytes);
+	memcpy(text + front + bytes, &go.infos, sizeof(go.infos));
+	return pp_write_all(fd, text, sizeof(go) + bytes);
+}
+
+static int handshake(int fd, const char *name, struct export *out, struct pp_error *err)
 {
 	struct greeting hello;
-	struct request go = { htobe32(FIXED_NEWSTYLE | NO_ZEROES), htobe64(IHAVEOPT), htobe32(OPT_GO),
-		htobe32(6), 0, 0 };
 	struct reply reply;
 	char data[1024];
 
@@ -122,7 +137,7 @@ static int handshake(int fd, struct export *out, struct pp_error *err)
 	if (be64toh(hello.magic) != NBD_MAGIC || be64toh(hello.have_opt) != IHAVEOPT
 	    || !(be16toh(hello.flags) & FIXED_NEWSTYLE))
 		return pp_fail(err, PP_ERR_PEER, "the drive does not speak fixed newstyle NBD");
-	if (pp_write_all(fd, &go, sizeof(go)))
+	if (ask(fd, name))
 		return pp_fail_os(err, errno, "cannot ask the drive for its export");
 	for (;;) {
 		struct export_info info;
@@ -308,10 +323,25 @@ int guest_nbd_attach(int index, const char *ip, int port, const char *serial, in
 
 	if (fd < 0)
 		return pp_fail_os(err, errno, "cannot reach the drive '%s' at %s:%d", serial, ip, port);
-	rc = handshake(fd, &export, err);
+	rc = handshake(fd, "", &export, err);
 	if (!rc)
 		rc = hand_over(index, fd, &export, serial, block_bytes, err);
 	close(fd); /* the kernel holds the socket itself */
+	return rc;
+}
+
+int guest_nbd_cache(const char *ip, int port, const char *word, bool *on, struct pp_error *err)
+{
+	const char *name = !word ? PP_LAB_EXPORT_ASK : !strcmp(word, "on") ? PP_LAB_EXPORT_ON
+		: PP_LAB_EXPORT_OFF;
+	struct export export;
+	int rc, fd = connect_to(ip, port);
+
+	if (fd < 0)
+		return pp_fail_os(err, errno, "cannot reach the drive at %s:%d", ip, port);
+	rc = handshake(fd, name, &export, err);
+	close(fd);
+	*on = !rc && (export.flags & NBD_FLAG_SEND_FLUSH);
 	return rc;
 }
 

@@ -22,6 +22,7 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "drive_host.h"
 #include "core/text.h"
 #include "rig_parts.h"
 
@@ -399,6 +400,65 @@ void loop_smart_path(const char *node, char *out, size_t bytes)
 		close(fd);
 	}
 	snprintf(out, bytes, LOOP_SMART "/smart.%.63s.json", (char *)info.lo_file_name);
+}
+
+static int serial_of(const char *node, char serial[LO_NAME_SIZE])
+{
+	struct loop_info64 info = { 0 };
+	int fd = open(node, O_RDONLY | O_CLOEXEC);
+	int rc = fd < 0 ? -1 : ioctl(fd, LOOP_GET_STATUS64, &info);
+
+	if (fd >= 0)
+		close(fd);
+	snprintf(serial, LO_NAME_SIZE, "%s", (char *)info.lo_file_name);
+	return rc;
+}
+
+/* FOLDER/dN.sock: the drive's file is FOLDER/dN/..., as the boot's configuration has it. */
+static int find_socket(const char *serial, char *path, size_t bytes, struct pp_error *err)
+{
+	char name[LO_NAME_SIZE], file[512], conf[128], *save = NULL;
+	struct pp_buf text;
+	int n, rc = -1;
+
+	snprintf(conf, sizeof(conf), "%s/boot.conf", LOOP_SMART);
+	pp_buf_init(&text, CONFIG_BYTES);
+	if (pp_file_read(conf, &text, err)) {
+		pp_buf_release(&text);
+		return -1;
+	}
+	pp_fail(err, PP_ERR_USAGE, "the lab has no drive '%s'", serial);
+	for (char *line = text.data ? strtok_r(text.data, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		if (sscanf(line, "drive %63s %d %511s", name, &n, file) != 3 || strcmp(name, serial)
+		    || !strrchr(file, '/'))
+			continue;
+		*strrchr(file, '/') = '\0';
+		rc = snprintf(path, bytes, "%s.sock", file) < (int)bytes ? 0
+			: pp_fail_os(err, ENAMETOOLONG, "cannot use '%s'", file);
+	}
+	pp_buf_release(&text);
+	return rc;
+}
+
+int loop_cache(const char *node, const char *word, bool *on, struct pp_error *err)
+{
+	struct pp_drive_host host = { .pid = getpid() }; /* it has power: its socket is what we need */
+	char command[32] = "stat";
+	struct pp_buf out;
+	int rc;
+
+	if (serial_of(node, host.drive.serial))
+		return pp_fail_os(err, errno, "cannot ask '%s' whose it is", node);
+	if (find_socket(host.drive.serial, host.control, sizeof(host.control), err))
+		return -1;
+	if (word)
+		snprintf(command, sizeof(command), "cache %s", word);
+	pp_buf_init(&out, 1 << 14);
+	rc = pp_drive_host_command(&host, command, &out, err);
+	*on = !rc && strstr(out.data, "\"cache\": \"on\"");
+	pp_buf_release(&out);
+	return rc;
 }
 
 /* A loop device is the machine's if its counters are. */

@@ -41,6 +41,10 @@ bool loop_inside(void);
 /* Where the counters of the drive behind a loop device lie, as smartctl's JSON; a path to nothing
  * where it is none of the machine's. */
 void loop_smart_path(const char *node, char *out, size_t bytes);
+/* The write cache of the drive behind a loop device, by its control socket in the run folder
+ * (drive_daemon.h). word is NULL (asks), "on" or "off". */
+struct pp_error;
+int loop_cache(const char *node, const char *word, bool *on, struct pp_error *err);
 /* Kills what runs, unmounts what lies on its drives, then ends the machine as reboot_command says
  * (reboot(2)). Returns only on failure. */
 int loop_shut_down(int reboot_command);

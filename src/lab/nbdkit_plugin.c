@@ -8,11 +8,14 @@
 #include <nbdkit-plugin.h>
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "drive_daemon.h"
 #include "drive_model.h"
+#include "guest.h"
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 
@@ -63,10 +66,24 @@ static int drive_after_fork(void)
 	return pp_drive_daemon_start(complain_later, &err) ? complain(&err) : 0;
 }
 
+/* A client that opens an export of these names has switched the cache by that, or asks for it (guest.h);
+ * what it then reads in can_flush is the cache as it is now. The kernel's own connection keeps the
+ * flags that it began with. */
+static const char drive_itself, its_cache;
+
 static void *drive_open(int readonly)
 {
+	const char *name = nbdkit_export_name();
+	bool on = name && !strcmp(name, PP_LAB_EXPORT_ON);
+
 	(void)readonly;
-	return NBDKIT_HANDLE_NOT_NEEDED;
+	if (!name || strncmp(name, PP_LAB_EXPORT_ASK, strlen(PP_LAB_EXPORT_ASK)))
+		return (void *)(uintptr_t)&drive_itself;
+	if ((on || !strcmp(name, PP_LAB_EXPORT_OFF)) && pp_drive_daemon_set_cache(on)) {
+		nbdkit_error("cannot switch the cache: %s", strerror(errno));
+		return NULL;
+	}
+	return (void *)(uintptr_t)&its_cache;
 }
 
 static int64_t drive_get_size(void *handle)
@@ -77,14 +94,12 @@ static int64_t drive_get_size(void *handle)
 
 static int drive_can_flush(void *handle)
 {
-	(void)handle;
-	return pp_drive_daemon_has_cache();
+	return handle == &its_cache ? pp_drive_daemon_cache_is_on() : pp_drive_daemon_has_cache();
 }
 
 static int drive_can_fua(void *handle)
 {
-	(void)handle;
-	return pp_drive_daemon_has_cache() ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
+	return drive_can_flush(handle) ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
 }
 
 static int drive_can_multi_conn(void *handle)

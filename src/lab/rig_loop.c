@@ -72,10 +72,11 @@ static int start_holder(struct pp_rig *rig, struct loop *loop, struct pp_error *
 	return 0;
 }
 
-/* smartctl, poweroff and reboot, as the machine's PATH finds them first. */
+/* smartctl, poweroff, reboot and plugpull-lab-cache, as the machine's PATH finds them first. */
 static int make_bin(const struct pp_rig *rig, const char *guest_tool, struct pp_error *err)
 {
-	static const char *const names[] = { "smartctl", "poweroff", "reboot" };
+	static const char *const names[] = { "smartctl", "poweroff", "reboot",
+		"plugpull-lab-cache" };
 	char path[256];
 
 	pp_rig_path(rig, "bin", path, sizeof(path));

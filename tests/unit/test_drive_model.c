@@ -482,9 +482,42 @@ static void test_file(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
+/* The cache switched off: nothing that completed is lost, whatever the drive does to FLUSH and FUA; on
+ * again after the next power-on. */
+static void test_cache_off(void **state)
+{
+	static const char *const any[] = { "honest", "ignores-flush", "ignores-fua", "ignores-both" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(any) / sizeof(any[0]); i++) {
+		struct pp_sim_drive *d = make(any[i]);
+
+		assert_true(pp_sim_drive_cache_is_on(d));
+		put(d, 1, 1, 'a', false);
+		assert_int_equal(pp_sim_drive_set_cache(d, 2, false), 0);
+		assert_false(pp_sim_drive_cache_is_on(d));
+		assert_true(pp_sim_drive_has_cache(d));
+		assert_int_equal(on_medium(1), 'a'); /* what it held went down first */
+		put(d, 3, 2, 'b', false);
+		assert_int_equal(pp_sim_drive_cut(d, 4, 0, 1), 0);
+		assert_int_equal(pp_sim_drive_set_cache(d, 5, false), -1); /* no power, no command */
+		pp_sim_drive_power_on(d, 6);
+		assert_true(pp_sim_drive_cache_is_on(d));
+		assert_int_equal(get(d, 7, 2), 'b');
+		put(d, 8, 3, 'c', false);
+		assert_int_equal(pp_sim_drive_set_cache(d, 9, false), 0);
+		assert_int_equal(pp_sim_drive_set_cache(d, 10, true), 0);
+		put(d, 11, 3, 'd', false);
+		assert_int_equal(pp_sim_drive_cut(d, 12, 0, 1), 0);
+		assert_int_equal(on_medium(3), 'c');
+		pp_sim_drive_free(d);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cache_off),
 		cmocka_unit_test(test_promises), cmocka_unit_test(test_orderly_keeps_all),
 		cmocka_unit_test(test_fua_alone), cmocka_unit_test(test_names_match_whole),
 		cmocka_unit_test(test_no_power_no_io), cmocka_unit_test(test_grid_and_end),
