@@ -186,9 +186,12 @@ static void ask_nobody(const struct work *w, struct pp_policy *p)
 /* Nobody, but for the drives of a lab. */
 static void ask_lab(const struct work *w, struct pp_policy *p)
 {
+	enum pp_drive_cache cache;
+
 	ask_nobody(w, p);
-	if (!ops_of(w)->lab_cache || ops_of(w)->lab_cache(w->drive.node, &p->drive_cache) != 0)
+	if (!ops_of(w)->lab_cache || ops_of(w)->lab_cache(w->drive.node, &cache) != 0)
 		return;
+	p->drive_cache = cache;
 	p->cache_changeable = ops_of(w)->lab_set_cache ? PP_TRUTH_YES : PP_TRUTH_NO;
 	snprintf(p->drive_words, sizeof(p->drive_words), "the lab's drive: %s", cache_word(p->drive_cache));
 }
