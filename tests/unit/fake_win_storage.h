@@ -57,7 +57,7 @@ struct fake_error {
 	uint32_t code;     /* a control code, or 0: any */
 	int property;      /* of a property query; -1: any */
 	int disk;          /* -1: any */
-	uint32_t error;
+	uint32_t error;    /* PP_WIN_SHORT_ANSWER: success, with less than the structure */
 };
 
 struct fake_volume {
@@ -479,6 +479,28 @@ static uint32_t fake_disk_control(struct fake_win *win, struct fake_drive *d, ui
 	}
 }
 
+/* The error that was set for this question; 0: none. */
+static uint32_t fake_error_of(const struct fake_win *win, int disk, uint32_t code, uint32_t property)
+{
+	for (int i = 0; i < FAKE_ERRORS; i++) {
+		const struct fake_error *e = &win->errors[i];
+
+		if (e->error && (!e->code || e->code == code) && (e->disk < 0 || e->disk == disk) &&
+			(e->property < 0 || (code == PP_WIN_QUERY_PROPERTY && e->property == (int)property)))
+			return e->error;
+	}
+	return 0;
+}
+
+static uint32_t fake_extents(const struct fake_volume *v, void *out, uint32_t out_bytes, uint32_t *got)
+{
+	struct pp_win_extents extents = {.count = v->disk_count};
+
+	for (uint32_t i = 0; i < extents.count; i++)
+		extents.extent[i].disk = v->disks[i];
+	return fake_answer(&extents, 8 + 24 * extents.count, out, out_bytes, got);
+}
+
 static uint32_t fake_control(void *ctx, void *device, uint32_t code, const void *in,
 	uint32_t in_bytes, void *out, uint32_t out_bytes, uint32_t *got)
 {
@@ -486,27 +508,23 @@ static uint32_t fake_control(void *ctx, void *device, uint32_t code, const void 
 	const struct pp_win_query *q = in;
 	struct fake_handle *h = device;
 	struct fake_win *win = ctx;
+	uint32_t error, set;
 
-	(void)in_bytes;
 	*got = 0;
 	if (h->access < (enum pp_win_access)needs[code >> 14 & 3])
 		return PP_WIN_ACCESS_DENIED;
-	for (int i = 0; i < FAKE_ERRORS; i++)
-		if (win->errors[i].error && (!win->errors[i].code || win->errors[i].code == code) &&
-			(win->errors[i].disk < 0 || win->errors[i].disk == h->disk) &&
-			(win->errors[i].property < 0 || (code == PP_WIN_QUERY_PROPERTY &&
-				win->errors[i].property == (int)q->property)))
-			return win->errors[i].error;
-	if (h->volume >= 0) {
-		struct pp_win_extents extents = {.count = win->volumes[h->volume].disk_count};
-
-		if (code != PP_WIN_GET_DISK_EXTENTS)
-			return PP_WIN_INVALID_FUNCTION;
-		for (uint32_t i = 0; i < extents.count; i++)
-			extents.extent[i].disk = win->volumes[h->volume].disks[i];
-		return fake_answer(&extents, 8 + 24 * extents.count, out, out_bytes, got);
-	}
-	return fake_disk_control(win, &win->drives[h->disk], code, in, out, out_bytes, got);
+	set = fake_error_of(win, h->disk, code, in_bytes >= sizeof(q->property) && q ? q->property : 0);
+	if (set && set != PP_WIN_SHORT_ANSWER)
+		return set;
+	if (h->volume < 0)
+		error = fake_disk_control(win, &win->drives[h->disk], code, in, out, out_bytes, got);
+	else if (code == PP_WIN_GET_DISK_EXTENTS)
+		error = fake_extents(&win->volumes[h->volume], out, out_bytes, got);
+	else
+		error = PP_WIN_INVALID_FUNCTION;
+	if (set && *got > 1)
+		*got -= 2; /* an older structure, or a driver that stops short */
+	return error;
 }
 
 static uint32_t fake_disks(void *ctx, unsigned *numbers, size_t room, size_t *count)
