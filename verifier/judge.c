@@ -148,22 +148,28 @@ static void judge_exposure(const struct pp_case *c, const struct pp_method *meth
 
 /* ---- losses --------------------------------------------------------------------------------- */
 
-/* The whole target is gone: everything acked is (M6.1, M6.3). */
-static void lose_everything(const struct pp_case *c, enum pp_loss_class class, struct pp_trial *t)
-{
-	t->records_acked = pp_ledger_data_records(&c->ledger);
-	t->records_lost = t->records_acked;
-	/* A drive that is gone before the first ack is gone all the same. */
-	t->lost[class] = t->records_acked ? t->records_acked : 1;
-	t->lost_acked = t->records_acked != 0;
-}
-
 static void note_age(struct pp_trial *t, int64_t age)
 {
 	if (t->lost_age_ns_min < 0 || age < t->lost_age_ns_min)
 		t->lost_age_ns_min = age;
 	if (age > t->lost_age_ns_max)
 		t->lost_age_ns_max = age;
+}
+
+/* The whole target is gone: everything acked is (M6.1, M6.3), each as old as its ack (M4.9). */
+static void lose_everything(const struct pp_case *c, const struct pp_witness *w,
+	enum pp_loss_class class, struct pp_trial *t)
+{
+	size_t i;
+
+	t->records_acked = pp_ledger_data_records(&c->ledger);
+	t->records_lost = t->records_acked;
+	/* A drive that is gone before the first ack is gone all the same. */
+	t->lost[class] = t->records_acked ? t->records_acked : 1;
+	t->lost_acked = t->records_acked != 0;
+	for (i = 0; i < c->ledger.count; i++)
+		if (c->ledger.entries[i].type == PP_LEDGER_ACK)
+			note_age(t, w->t_last_ns - c->ledger.entries[i].t_ns);
 }
 
 static void take_oracle(const struct pp_case *c, const struct pp_witness *w, struct pp_judgement *j)
@@ -411,9 +417,9 @@ int pp_judge_case(const struct pp_case *c, const struct pp_witness *witness,
 		return -1;
 	}
 	if (c->run.aftermath == PP_AFTER_DEVICE_GONE)
-		lose_everything(c, PP_LOSS_DEVICE_GONE, t);
+		lose_everything(c, witness, PP_LOSS_DEVICE_GONE, t);
 	if (c->run.aftermath == PP_AFTER_FS_GONE)
-		lose_everything(c, PP_LOSS_FS_GONE, t);
+		lose_everything(c, witness, PP_LOSS_FS_GONE, t);
 	if (!out->proof.proven) {
 		settle_void(out->proof.void_reason, t);
 	} else if (!out->proof.booted && c->run.aftermath != PP_AFTER_PENDING) {

@@ -38,6 +38,7 @@ static const char usage[] =
 	"      --destage-kb N       kB a second that it destages, with --cache-kb\n"
 	"      --survive-pct N      of the cache, at a cut (drawn for each)\n"
 	"      --lies-pct N         the drive lies in N % of its power cycles only\n"
+	"      --io-error-pct N     in N % of the runs a write or sync fails (3)\n"
 	"      --nobarrier          the file system sends no flushes\n"
 	"      --misses N           print so many cuts in which judge and truth differ (10)\n"
 	"      --replay SEED        tell what happens in that rig, with the same other options\n"
@@ -65,7 +66,7 @@ struct number {
 enum { OPT_DRIVE = 1000, OPT_METHOD, OPT_WORKLOAD, OPT_TARGET, OPT_CRITERION, OPT_LIST, OPT_BENCH,
 	OPT_JSON, OPT_NOBARRIER, OPT_CUTS, OPT_SEED, OPT_LANES, OPT_GROUP, OPT_RECORD_BYTES,
 	OPT_RECORDS, OPT_RIG_CUTS, OPT_NET_DELAY, OPT_NET_LOSS, OPT_CACHE, OPT_DESTAGE, OPT_SURVIVE,
-	OPT_LIES, OPT_MISSES, OPT_REPLAY, OPT_CAMPAIGNS };
+	OPT_LIES, OPT_MISSES, OPT_REPLAY, OPT_CAMPAIGNS, OPT_IO_ERROR };
 
 static const struct number numbers[] = {
 	{ "cuts", 1, 1000000000 }, { "seed", 0, UINT64_MAX }, { "lanes", 1, PP_LANES_MAX },
@@ -73,7 +74,7 @@ static const struct number numbers[] = {
 	{ "records", 8, 100000 }, { "rig-cuts", 1, 100000 }, { "net-delay-us", 0, 20000 },
 	{ "net-loss-us", 0, 30000 }, { "cache-kb", 1, 1 << 20 }, { "destage-kb", 0, 1 << 24 },
 	{ "survive-pct", 0, 100 }, { "lies-pct", 0, 100 }, { "misses", 0, 1000000 },
-	{ "replay", 0, UINT64_MAX }, { "campaigns", 1, 1000000 },
+	{ "replay", 0, UINT64_MAX }, { "campaigns", 1, 1000000 }, { "io-error-pct", 0, 100 },
 };
 
 static int complain(const char *text)
@@ -120,6 +121,7 @@ static void take_number(struct options *o, int option, uint64_t value)
 	case OPT_MISSES: o->misses = value; break;
 	case OPT_REPLAY: o->replay = value; o->replays = true; break;
 	case OPT_CAMPAIGNS: o->campaigns = value; break;
+	case OPT_IO_ERROR: o->plan.io_error_pct = (unsigned)value; break;
 	}
 }
 
@@ -198,6 +200,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{ "misses", required_argument, NULL, OPT_MISSES },
 		{ "replay", required_argument, NULL, OPT_REPLAY },
 		{ "campaigns", required_argument, NULL, OPT_CAMPAIGNS },
+		{ "io-error-pct", required_argument, NULL, OPT_IO_ERROR },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -316,6 +319,8 @@ static int loss_rate(const struct options *o, const struct pp_sim_plan *plan, co
 	struct pp_sim_plan own = *plan;
 	struct pp_sim_tally t = { 0 };
 
+	own.io_error_pct = 0;
+
 	if (method)
 		own.method = pp_method_find(method);
 	/* Only the first cuts of many rigs: those of one are not independent. */
@@ -424,6 +429,7 @@ static int bench(const struct options *o, struct pp_error *err)
 	plan.lanes = plan.group = 1;
 	plan.record_bytes = 4096;
 	plan.records = 1000;
+	plan.io_error_pct = 0;
 	began = clock();
 	if (pp_simulate(&plan, o->seed, o->cuts, &t, NULL, NULL, err) != 0)
 		return -1;
@@ -453,7 +459,8 @@ int pp_cmd_simulate(int argc, char **argv)
 {
 	struct options o = { .drive = "all", .cuts = 1000, .misses = 10,
 		.plan = { .workload = PP_WORKLOADS, .kind = -1, .records = 300, .net_delay_ns = -1,
-			.net_loss_ns = -1, .survive_pct = 101, .barriers = true, .cuts_a_rig = 12 } };
+			.net_loss_ns = -1, .survive_pct = 101, .barriers = true, .io_error_pct = 3,
+			.cuts_a_rig = 12 } };
 	struct pp_error err = { 0 };
 	bool wrong = false;
 	int go, rc = 0;

@@ -155,15 +155,32 @@ static int spoil(struct pp_sim_drive *d, uint64_t sector, unsigned char filler)
 	return write_sector(d, sector, garbage);
 }
 
+/* The physical blocks that a write only touches: read, changed and half written back. */
+static int spoil_blocks(struct pp_sim_drive *d, const struct pp_sim_drive_write *w)
+{
+	uint64_t block = d->config.behaviour->amount, at = w->offset / block * block;
+	uint64_t end = (w->offset + w->bytes + block - 1) / block * block;
+
+	for (; at < end && at < d->config.size_bytes; at += SECTOR)
+		if (spoil(d, at / SECTOR, 0xa5) != 0)
+			return -1;
+	return 0;
+}
+
 static int spoil_in_progress(struct pp_sim_drive *d, uint64_t *random)
 {
 	const struct pp_sim_drive_write *w;
 	uint64_t sector;
 
-	for (w = d->in_progress; w; w = w->next)
+	for (w = d->in_progress; w; w = w->next) {
+		if (w->atomic) /* such a drive writes it elsewhere first */
+			continue;
+		if (d->config.behaviour->amount && spoil_blocks(d, w) != 0)
+			return -1;
 		for (sector = w->offset / SECTOR; sector * SECTOR < w->offset + w->bytes; sector++)
 			if (below(random, 2) && spoil(d, sector, 0xa5) != 0)
 				return -1;
+	}
 	return 0;
 }
 

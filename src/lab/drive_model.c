@@ -83,11 +83,27 @@ static int persist(struct pp_sim_drive *d, uint64_t sector, const void *data)
 		sector * PP_DRIVE_SECTOR_BYTES);
 }
 
-static int destage(struct pp_sim_drive *d, uint32_t n)
+static int destage_sector(struct pp_sim_drive *d, uint32_t n)
 {
 	if (persist(d, d->slots[n - 1].sector, slot_data(d, n)))
 		return -1;
 	drop(d, n);
+	return 0;
+}
+
+/* Of an atomic write all that is still in the cache, or none: a cut falls before or behind. */
+static int destage(struct pp_sim_drive *d, uint32_t n)
+{
+	struct slot s = d->slots[n - 1];
+	uint32_t i;
+
+	if (!s.group)
+		return destage_sector(d, n);
+	for (i = 0; i < s.group_sectors; i++) {
+		n = find(d, s.group_first + i);
+		if (n && d->slots[n - 1].group == s.group && destage_sector(d, n))
+			return -1;
+	}
 	return 0;
 }
 
@@ -166,6 +182,7 @@ static int take(struct pp_sim_drive *d, uint64_t sector, const void *data, bool 
 	if (n) {
 		memcpy(slot_data(d, n), data, PP_DRIVE_SECTOR_BYTES);
 		d->slots[n - 1].arrived_ns = d->now_ns;
+		d->slots[n - 1].group = 0;
 		return 0;
 	}
 	if (d->used == d->capacity && destage_one(d))
@@ -241,8 +258,42 @@ static int admit_write(struct pp_sim_drive *d, int64_t now_ns,
 	return 0;
 }
 
+/* Drives that flush by halves walk the cache sector by sector, and know no groups. */
+static bool keeps_whole(const struct pp_sim_drive *d, const struct pp_sim_drive_write *write)
+{
+	return write->atomic && !(d->does & (PP_DRIVE_TEARS_ATOMIC | PP_DRIVE_FLUSHES_OLDEST |
+		PP_DRIVE_FLUSHES_NEWEST | PP_DRIVE_FLUSH_RACES));
+}
+
+/* Room for all of it at once: nothing of it may be destaged before the rest is there. */
+static int make_room(struct pp_sim_drive *d, uint32_t sectors, bool *through)
+{
+	*through |= sectors > d->capacity;
+	while (!*through && d->capacity - d->used < sectors)
+		if (destage_one(d))
+			return -1;
+	return 0;
+}
+
+static void bind_group(struct pp_sim_drive *d, uint64_t first, uint32_t sectors)
+{
+	uint32_t i, n;
+
+	d->groups++;
+	for (i = 0; i < sectors; i++) {
+		n = find(d, first + i);
+		if (!n)
+			continue;
+		d->slots[n - 1].group = d->groups;
+		d->slots[n - 1].group_first = first;
+		d->slots[n - 1].group_sectors = sectors;
+	}
+}
+
 static int take_write(struct pp_sim_drive *d, int64_t now_ns, const struct pp_sim_drive_write *write)
 {
+	uint64_t first = write->offset / PP_DRIVE_SECTOR_BYTES;
+	uint32_t sectors = (uint32_t)(write->bytes / PP_DRIVE_SECTOR_BYTES);
 	bool through = write->fua && !pp_sim_drive_ignores(d, PP_DRIVE_IGNORES_FUA);
 
 	if (pp_sim_drive_tick(d, now_ns))
@@ -251,10 +302,14 @@ static int take_write(struct pp_sim_drive *d, int64_t now_ns, const struct pp_si
 	if ((d->does & PP_DRIVE_CACHE_RETURNS) && d->counters.unsafe_shutdowns == 0)
 		through = true;
 	through |= d->cache_off;
-	for (size_t at = 0; at < write->bytes; at += PP_DRIVE_SECTOR_BYTES)
-		if (take(d, (write->offset + at) / PP_DRIVE_SECTOR_BYTES,
-			    (const char *)write->data + at, through))
+	if (keeps_whole(d, write) && make_room(d, sectors, &through))
+		return -1;
+	for (uint32_t i = 0; i < sectors; i++)
+		if (take(d, first + i, (const char *)write->data + (size_t)i * PP_DRIVE_SECTOR_BYTES,
+			    through))
 			return -1;
+	if (keeps_whole(d, write) && !through)
+		bind_group(d, first, sectors);
 	return 0;
 }
 
@@ -410,25 +465,37 @@ int pp_sim_drive_power_off(struct pp_sim_drive *d, int64_t now_ns)
  * after the cache, being the younger. */
 static int tear(struct pp_sim_drive *d, unsigned survive_pct, uint64_t *random)
 {
-	for (struct pp_sim_drive_write *w = d->in_progress; w; w = w->next)
+	for (struct pp_sim_drive_write *w = d->in_progress; w; w = w->next) {
+		bool whole = keeps_whole(d, w), all = whole && below(random, 100) < survive_pct;
+
 		for (size_t at = 0; at < w->bytes; at += PP_DRIVE_SECTOR_BYTES)
-			if (below(random, 100) < survive_pct
+			if ((whole ? all : below(random, 100) < survive_pct)
 			    && persist(d, (w->offset + at) / PP_DRIVE_SECTOR_BYTES,
 				    (const char *)w->data + at))
 				return -1;
+	}
 	return 0;
+}
+
+/* One draw for all sectors of an atomic write. */
+static bool survives(const struct slot *s, unsigned survive_pct, uint64_t of_cut, uint64_t *random)
+{
+	uint64_t of_group = of_cut ^ s->group * 0x9e3779b97f4a7c15U;
+
+	return below(s->group ? &of_group : random, 100) < survive_pct;
 }
 
 int pp_sim_drive_cut(struct pp_sim_drive *d, int64_t now_ns, unsigned survive_pct, uint64_t seed)
 {
 	bool keeps = d->does & PP_DRIVE_PROTECTED;
+	uint64_t of_cut = seed;
 	int rc = 0;
 
 	if (!d->power)
 		return 0;
 	rc = pp_sim_drive_tick(d, now_ns);
 	for (uint32_t n = d->oldest; n && !rc; n = d->slots[n - 1].younger)
-		if (keeps || below(&seed, 100) < survive_pct)
+		if (keeps || survives(&d->slots[n - 1], survive_pct, of_cut, &seed))
 			rc = persist(d, d->slots[n - 1].sector, slot_data(d, n));
 	if (!rc)
 		rc = tear(d, survive_pct, &seed);

@@ -14,7 +14,8 @@
  *
  * A write is submitted and completed in two steps, so that a cut can fall in between: a write in
  * progress may be torn at sector borders by every drive, also by the most honest one. (A sector
- * is atomic here. ANSI T13/T10 promise that much on power loss to no one, but it is what drives
+ * is atomic here. A write that the host asks to be atomic is, whole, in the cache too, as NVMe's
+ * AWUPF has it. ANSI T13/T10 promise that much on power loss to no one, but it is what drives
  * with a sector ECC do: new, old or unreadable.)
  */
 #ifndef PP_LAB_DRIVE_MODEL_H
@@ -71,6 +72,7 @@ enum {
 	PP_DRIVE_DIES           = 1 << 24, /* it never answers again */
 	/* After every cut. */
 	PP_DRIVE_FLICKERS       = 1 << 25, /* a sector cannot be read a few times, then it can */
+	PP_DRIVE_TEARS_ATOMIC   = 1 << 26, /* an atomic write is torn at sector borders like any other */
 };
 
 struct pp_sim_drive_behaviour {
@@ -123,6 +125,7 @@ struct pp_sim_drive_write {
 	size_t bytes;
 	uint64_t offset;
 	bool fua;
+	bool atomic;                  /* the host wants it whole or not at all after a cut */
 	bool pending;                 /* submitted, neither completed nor cut */
 	struct pp_sim_drive_write *next;
 };

@@ -17,6 +17,9 @@ struct slot {
 	uint64_t stamp;          /* counts sectors that became dirty */
 	int64_t dirty_ns;        /* when it became dirty ... */
 	int64_t arrived_ns;      /* ... and when its newest content came */
+	uint64_t group;          /* of an atomic write: its number; 0: none, or it stands alone */
+	uint64_t group_first;    /* its first sector ... */
+	uint32_t group_sectors;  /* ... and how many it has */
 };
 
 /* What stood in a sector before it was written over. */
@@ -40,7 +43,7 @@ struct pp_sim_drive {
 	uint32_t *heads;         /* of the hash chains */
 	uint32_t capacity, used, head_mask;
 	uint32_t oldest, youngest;
-	uint64_t stamp;
+	uint64_t stamp, groups;
 
 	int64_t now_ns;          /* of the latest request */
 	int64_t destaged_ns;     /* destaging is accounted up to here */

@@ -84,6 +84,7 @@ static void fill_run(const struct pp_sim_rig *rig, struct pp_run_facts *f)
 	f->no_volatile_cache = !cache;
 	f->drive_bytes = rig->disk.bytes;
 	f->aftermath = rig->after;
+	f->failed = atomic_load(&rig->run.state) == PP_RUN_FAILED;
 }
 
 static struct pp_drive_counters as_smart(const struct pp_sim_drive_counters *c)
@@ -182,6 +183,11 @@ static void compare(const struct pp_sim_rig *rig, const struct pp_judgement *j,
 		differ(out, PP_SIM_FALSE, "a loss was called");
 	if (t->proven && f->total && t->outcome != PP_TRIAL_LOSS)
 		differ(out, PP_SIM_MISSED, "no loss was called");
+	/* M2.3, M5.6: void, and what was acked before the failure is judged all the same. */
+	if (atomic_load(&rig->run.state) == PP_RUN_FAILED && t->outcome != PP_TRIAL_VOID)
+		differ(out, PP_SIM_FALSE, "a run that failed is not void");
+	if (t->outcome == PP_TRIAL_VOID && t->lost_acked != (f->total > f->torn_only))
+		differ(out, PP_SIM_MISSED, "a void trial is wrong about acked data");
 	if (said && !f->total)
 		differ(out, PP_SIM_FALSE, "records are called lost");
 	if (!said && f->total)
@@ -198,6 +204,11 @@ static void compare(const struct pp_sim_rig *rig, const struct pp_judgement *j,
 				(unsigned long long)j->oracle.lane[lane].durable);
 			differ(out, PP_SIM_INEXACT, what);
 		}
+	if (j->oracle.collateral != f->collateral) {
+		snprintf(what, sizeof(what), "%llu slots of collateral damage, said %llu",
+			(unsigned long long)f->collateral, (unsigned long long)j->oracle.collateral);
+		differ(out, PP_SIM_INEXACT, what);
+	}
 	if (t->records_lost != f->total)
 		differ(out, PP_SIM_INEXACT, "another number of records");
 	if (t->lost_age_ns_min != f->age_ns_min || t->lost_age_ns_max != f->age_ns_max) {
@@ -258,6 +269,8 @@ int pp_sim_judge(struct pp_sim_rig *rig, struct pp_sim_outcome *out, struct pp_s
 	}
 	out->lost = facts.total;
 	out->veiled = facts.veiled;
+	out->collateral = facts.collateral;
+	out->torn_only = facts.torn_only;
 	memcpy(out->lost_of, facts.of, sizeof(out->lost_of));
 	rc = 0;
 	if (judge_twice(rig, &c, &witness, &j, &judging) != 0) {

@@ -155,7 +155,8 @@ static void submit(struct actor *a, const void *direct, bool fua)
 		struct pp_sim_drive_write *w = &a->write[i];
 
 		*w = (struct pp_sim_drive_write){ .data = direct ? direct : k->page + a->extent[i].at,
-			.bytes = k->layout->record_bytes, .offset = a->extent[i].at, .fua = fua };
+			.bytes = k->layout->record_bytes, .offset = a->extent[i].at, .fua = fua,
+			.atomic = direct && k->method->untorn };
 		k->ok &= pp_sim_drive_submit(k->drive, k->now_ns, w) == 0;
 	}
 }
@@ -339,6 +340,17 @@ static void begin_call(struct actor *a)
 	a->end_ns = a->kernel->now_ns + time_of(a->kernel, STAGE_TIME, 0);
 }
 
+/* M2.3: this is the call that fails. */
+static bool call_fails(struct pp_sim_kernel *k)
+{
+	return !k->ok || (k->fails_in && --k->fails_in == 0);
+}
+
+void pp_sim_kernel_fail(struct pp_sim_kernel *k, uint64_t calls)
+{
+	k->fails_in = calls;
+}
+
 /* A new file takes its slot's first place, a temporary one the place that the name does not have. */
 static uint8_t new_place(struct pp_sim_kernel *k, uint32_t lane, uint64_t slot)
 {
@@ -397,8 +409,10 @@ static int64_t call_write(void *ctx, const void *buf, uint32_t bytes, uint64_t o
 	bool syncs = k->method->o_dsync || k->method->o_sync;
 
 	*os_code = EIO;
-	if (!k->ok)
-		return -1;
+	if (call_fails(k)) {
+		*os_code = below(&k->random, 2) ? EIO : 0;
+		return *os_code ? -1 : (int64_t)bytes - SECTOR;
+	}
 	a->own = (struct extent){ .lane = a->number, .slot = slot_at(k, a->number, offset) };
 	a->own.file = k->files ? pp_layout_file_at(k->layout, a->number, a->own.slot)
 		: pp_layout_file_of(k->layout, a->number);
@@ -437,11 +451,22 @@ static void add_call(struct actor *a, enum pp_sync_call call)
 	}
 }
 
+/* What could not be written is clean now, and nobody will write it (fsync(2) on Linux). */
+static void fail_sync(struct actor *a, uint32_t file)
+{
+	a->file = file;
+	a->writes = 0;
+	take_dirty(a);
+	a->writes = 0;
+}
+
 static int sync_file(struct actor *a, enum pp_sync_call call, uint32_t file, int64_t *os_code)
 {
 	*os_code = EIO;
-	if (!a->kernel->ok)
+	if (call_fails(a->kernel)) {
+		fail_sync(a, file);
 		return -1;
+	}
 	begin_call(a);
 	a->file = a->kernel->method->coverage == PP_COVERS_FS ? ALL_FILES : file;
 	add_stage(a, STAGE_DATA);
@@ -471,7 +496,7 @@ static int call_rename_record(void *ctx, uint64_t offset, int64_t *os_code)
 	uint64_t entry = pp_sim_slot_entry(k, a->number, slot_at(k, a->number, offset));
 
 	*os_code = EIO;
-	if (!k->ok)
+	if (call_fails(k))
 		return -1;
 	begin_call(a);
 	k->now.name[entry] = k->now.temporary[entry];
@@ -484,7 +509,7 @@ static int call_sync_folder(void *ctx, int64_t *os_code)
 	struct actor *a = ctx;
 
 	*os_code = EIO;
-	if (!a->kernel->ok)
+	if (call_fails(a->kernel))
 		return -1;
 	begin_call(a);
 	add_sync(a);
@@ -586,6 +611,7 @@ void pp_sim_kernel_start(struct pp_sim_kernel *k, const struct pp_method *method
 	k->now_ns = now_ns;
 	k->random = seed;
 	k->ok = true;
+	k->fails_in = 0;
 	k->flusher_ns = periods_ns[below(&k->random, 4)];
 	k->actor[k->layout->lanes].file = ALL_FILES;
 	wake_flusher(&k->actor[k->layout->lanes]);

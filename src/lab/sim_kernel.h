@@ -62,6 +62,8 @@ uint64_t pp_sim_kernel_slots_taken(const struct pp_sim_kernel *kernel, uint32_t 
 /* A run: what the lanes call, with what method, and the draws of times. */
 void pp_sim_kernel_start(struct pp_sim_kernel *kernel, const struct pp_method *method,
 	int64_t now_ns, uint64_t seed);
+/* The calls-th write, sync or rename from now on fails: EIO, or a write is short. 0: none does. */
+void pp_sim_kernel_fail(struct pp_sim_kernel *kernel, uint64_t calls);
 /* ctx of io is this kernel's for that lane. now_ns is the caller's. */
 void pp_sim_kernel_io(struct pp_sim_kernel *kernel, uint32_t lane, struct pp_lane_io *io);
 /* Time of the next stage's end; PP_SIM_NEVER without one. */

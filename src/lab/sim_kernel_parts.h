@@ -69,6 +69,7 @@ struct pp_sim_kernel {
 	bool ok, mounted;
 	const struct pp_method *method;
 	uint64_t random;
+	uint64_t fails_in;           /* calls until one fails; 0: none will */
 	int64_t now_ns;
 	uint64_t entries;            /* slots of all lanes, where every slot is a file */
 

@@ -46,7 +46,8 @@ void pp_sim_rig_trace(struct pp_sim_rig *rig, pp_sim_trace trace, void *ctx)
 static int lay_out(struct pp_sim_rig *rig, struct pp_error *err)
 {
 	const struct pp_sim_setup *s = &rig->setup;
-	uint32_t unit = s->record_bytes % 4096 == 0 ? 4096 : PP_CELL_BYTES;
+	bool small = s->record_bytes % 4096 != 0, sub_block = small && s->sub_block;
+	uint32_t unit = small && !sub_block ? PP_CELL_BYTES : 4096;
 	uint64_t window = 2 * s->group > 64 ? 2 * s->group : 64, slots = 4 * window;
 	uint64_t lane_records = 2 * (s->records / s->lanes + window);
 
@@ -54,9 +55,11 @@ static int lay_out(struct pp_sim_rig *rig, struct pp_error *err)
 	if (pp_workload_grows(s->workload) && slots < 3 * lane_records)
 		slots = 3 * lane_records;
 	slots += below(&rig->random, window);
-	slots = (slots + s->group - 1) / s->group * s->group;
-	if (pp_layout_init(&rig->layout, s->workload, s->lanes, s->group, s->record_bytes, unit, false,
-		0, s->lanes * slots * s->record_bytes, err) != 0)
+	if (sub_block)
+		slots += unit / PP_CELL_BYTES; /* what the regions' borders on whole units cost */
+	slots = (slots + s->group - 1) / s->group * s->group + (sub_block ? s->group : 0);
+	if (pp_layout_init(&rig->layout, s->workload, s->lanes, s->group, s->record_bytes, unit,
+		sub_block, 0, s->lanes * slots * s->record_bytes, err) != 0)
 		return -1;
 	if (s->random_order && s->workload == PP_OVERWRITE)
 		rig->layout.shuffle = 1 + draw(&rig->random) / 2;
@@ -235,7 +238,7 @@ static int build(struct pp_sim_rig *rig, struct pp_error *err)
 	memset(l->base_slots, 0, sizeof(l->base_slots));
 	memset(rig->disk.bad, 0, rig->disk.bytes / PP_DRIVE_SECTOR_BYTES);
 	rig->disk.bad_count = 0;
-	if (pp_sim_truth_begin(rig->truth, true, err) != 0)
+	if (pp_sim_truth_begin(rig->truth, true, false, err) != 0)
 		return -1;
 	if (!pp_workload_grows(l->workload))
 		prewrite(rig);
@@ -338,6 +341,8 @@ static void begin_run(struct pp_sim_rig *rig, const struct pp_method *method)
 	pp_sim_net_start(&rig->net, draw(&rig->random), rig->setup.net_delay_ns);
 	pp_sim_net_note(&rig->net, &mark);
 	pp_sim_kernel_start(rig->kernel, method, rig->now_ns, draw(&rig->random));
+	if (below(&rig->random, 100) < rig->setup.io_error_pct)
+		pp_sim_kernel_fail(rig->kernel, 1 + below(&rig->random, rig->setup.records));
 	for (i = 0; i < rig->layout.lanes; i++) {
 		struct sim_lane *sl = &rig->lane[i];
 		struct pp_lane_io io = { .ctx = sl, .write = lane_write, .sync = lane_sync,
@@ -499,7 +504,7 @@ int pp_sim_rig_cut(struct pp_sim_rig *rig, const struct pp_method *method,
 		return pp_fail(err, PP_ERR_USAGE, "the simulated drive is dead");
 	if ((!rig->whole || !has_room(rig)) && build(rig, err) != 0)
 		return -1;
-	if (pp_sim_truth_begin(rig->truth, false, err) != 0)
+	if (pp_sim_truth_begin(rig->truth, false, method->untorn, err) != 0)
 		return -1;
 	begin_run(rig, method);
 	if (write_until_cut(rig, err) != 0 || cut(rig, err) != 0 ||
@@ -508,9 +513,11 @@ int pp_sim_rig_cut(struct pp_sim_rig *rig, const struct pp_method *method,
 	for (i = 0; i < rig->layout.lanes; i++)
 		out->records += rig->lane[i].written;
 	out->simulated_ns = rig->times.cut_ns - rig->times.run_ns;
+	out->io_error = atomic_load(&rig->run.state) == PP_RUN_FAILED;
 	out->spent = pp_sim_drive_is_dead(rig->drive);
 	/* After any loss or damage the target is rebuilt (M2.8). */
-	rig->whole = scan && out->lost == 0 && out->trial.outcome == PP_TRIAL_CLEAN && !out->veiled;
+	rig->whole = scan && out->lost == 0 && out->trial.outcome == PP_TRIAL_CLEAN && !out->veiled &&
+		!out->collateral;
 	if (rig->whole) {
 		pp_scan_free(rig->base);
 		rig->base = scan;

@@ -18,8 +18,10 @@ struct pp_sim_setup {
 	uint32_t lanes, group, record_bytes;
 	uint32_t records;              /* of a run, over all lanes, about */
 	bool random_order;             /* overwrite */
+	bool sub_block;                /* records below a page lie in units of one (M2.5) */
 	bool fua;                      /* the drive has FUA */
 	bool barriers;                 /* the file system sends flushes */
+	unsigned io_error_pct;         /* of runs: a write or sync of the lanes fails */
 	uint64_t cache_bytes, destage_bytes_per_s;
 	enum pp_sim_drive_order order;
 	int64_t net_delay_ns, net_loss_ns; /* at most: delay of a message; dark before the cut */
@@ -44,7 +46,9 @@ struct pp_sim_outcome {
 	struct pp_trial trial;         /* as judged */
 	uint64_t lost;                 /* truly */
 	uint64_t lost_of[PP_LOSS_CLASSES];
+	bool io_error;                 /* a call failed: the run ended by itself (M2.3) */
 	uint64_t veiled;               /* see sim_truth.h */
+	uint64_t collateral, torn_only; /* see sim_truth.h */
 	uint64_t records;              /* handed to the kernel */
 	int64_t simulated_ns;
 	bool spent;                    /* the drive will take no more cuts */

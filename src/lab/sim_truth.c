@@ -70,6 +70,7 @@ struct pp_sim_truth {
 	uint64_t *flight;                /* a slot: record of D+1 .. A+W that belongs there, 0 none */
 	struct pp_sim_lost *lost;
 	size_t lost_room;
+	bool untorn;                     /* the run's method promises it */
 	bool no_memory;
 };
 
@@ -132,7 +133,7 @@ void pp_sim_truth_free(struct pp_sim_truth *t)
 
 /* ---- while the lanes write ------------------------------------------------------------------- */
 
-int pp_sim_truth_begin(struct pp_sim_truth *t, bool setup, struct pp_error *err)
+int pp_sim_truth_begin(struct pp_sim_truth *t, bool setup, bool untorn, struct pp_error *err)
 {
 	struct run *r;
 	uint32_t lane;
@@ -146,6 +147,7 @@ int pp_sim_truth_begin(struct pp_sim_truth *t, bool setup, struct pp_error *err)
 		t->runs = grown;
 		t->run_room = room;
 	}
+	t->untorn = untorn;
 	r = &t->runs[t->run_count++];
 	memset(r, 0, sizeof(*r));
 	r->setup = setup;
@@ -455,20 +457,47 @@ static bool one_old(const struct pp_sim_truth *t, const struct spot *p)
 	return one || base || t->cells == 1;
 }
 
-/* What the rules of M4.2 to M4.5 make of one slot; veiled: destroyed where that was allowed. */
-static bool rule_slot(const struct pp_sim_truth *t, const struct spot *p, enum pp_loss_class *class,
-	bool *veiled)
+/* M2.5: a record of the same unit may have been in flight, and units are written as one. */
+static bool shares_unit(const struct pp_sim_truth *t, uint64_t slot)
+{
+	const struct pp_layout *l = t->layout;
+	uint64_t first = slot * l->record_bytes / l->unit_bytes;
+	uint64_t last = ((slot + 1) * l->record_bytes - 1) / l->unit_bytes, i;
+
+	for (i = 0; l->sub_block && i < l->slots; i++)
+		if (i != slot && t->flight[i] && i * l->record_bytes / l->unit_bytes <= last &&
+			((i + 1) * l->record_bytes - 1) / l->unit_bytes >= first)
+			return true;
+	return false;
+}
+
+struct ruling {
+	enum pp_loss_class class;
+	bool veiled;      /* no loss: destroyed where that was allowed */
+	bool collateral;  /* no loss: by a neighbour in the same unit */
+	bool torn_only;   /* all of the loss is that the record in flight is torn (M4.5) */
+};
+
+/* What the rules of M4.2 to M4.5 make of one slot. */
+static bool rule_slot(const struct pp_sim_truth *t, const struct spot *p, struct ruling *r)
 {
 	bool renames = pp_workload_renames(t->layout->workload);
 	bool torn_is_fine = p->flight && !renames, hole_is_fine = torn_is_fine && p->hole;
-	uint32_t of[RULES] = { 0 }, absent = 0, gone = 0, cell;
+	uint32_t of[RULES] = { 0 }, absent = 0, gone = 0, cell, came;
+	enum pp_loss_class *class = &r->class;
 
 	for (cell = 0; cell < t->cells; cell++) {
 		of[rule_cell(t, p, cell)]++;
 		absent += p->now[cell].kind == SEEN_ABSENT;
 		gone += p->now[cell].kind == SEEN_GONE;
 	}
-	*veiled = torn_is_fine && !p->hole && (of[RULE_DAMAGED] || of[RULE_UNREAD]);
+	came = of[RULE_NEW] + of[RULE_DAMAGED] + of[RULE_UNREAD];
+	*r = (struct ruling){ .veiled = torn_is_fine && !p->hole &&
+		(of[RULE_DAMAGED] || of[RULE_UNREAD]) };
+	r->collateral = !torn_is_fine && (of[RULE_DAMAGED] || of[RULE_UNREAD]) && !of[RULE_FOREIGN] &&
+		!of[RULE_BLANK] && !of[RULE_OLD] && shares_unit(t, p->slot);
+	if (r->collateral)
+		return false;
 	if (of[RULE_DAMAGED] && !torn_is_fine)
 		*class = PP_LOSS_CORRUPT;
 	else if (of[RULE_UNREAD] && !torn_is_fine)
@@ -482,6 +511,8 @@ static bool rule_slot(const struct pp_sim_truth *t, const struct spot *p, enum p
 		*class = of[RULE_OLD] == t->cells && one_old(t, p) ? PP_LOSS_STALE : PP_LOSS_TORN;
 	else if (of[RULE_NEW] && renames && of[RULE_NEW] != t->cells)
 		*class = PP_LOSS_TORN; /* the name was given to less than a whole record */
+	else if (t->untorn && torn_is_fine && came && of[RULE_NEW] != t->cells)
+		*class = PP_LOSS_TORN, r->torn_only = true;
 	else
 		return false;
 	return true;
@@ -523,8 +554,16 @@ static int64_t heard_ns(const struct pp_sim_truth *t, uint32_t lane, uint64_t se
 	return t->heard[lane][low].t_ns;
 }
 
+static void note_age(struct pp_sim_facts *f, int64_t age_ns)
+{
+	if (f->age_ns_min < 0 || age_ns < f->age_ns_min)
+		f->age_ns_min = age_ns;
+	if (age_ns > f->age_ns_max)
+		f->age_ns_max = age_ns;
+}
+
 static void add_lost(struct pp_sim_truth *t, struct pp_sim_facts *f, const struct spot *p,
-	enum pp_loss_class class, int64_t t_last_ns)
+	const struct ruling *r, int64_t t_last_ns)
 {
 	if (f->count == t->lost_room) {
 		size_t room = t->lost_room ? 2 * t->lost_room : 256;
@@ -537,41 +576,42 @@ static void add_lost(struct pp_sim_truth *t, struct pp_sim_facts *f, const struc
 		t->lost = grown;
 		t->lost_room = room;
 	}
-	t->lost[f->count++] = (struct pp_sim_lost){ p->lane, p->slot, p->expected, class };
-	f->of[class]++;
-	if (p->expected && p->expected <= t->acked[p->lane]) {
-		int64_t age_ns = t_last_ns - heard_ns(t, p->lane, p->expected);
-
-		if (f->age_ns_min < 0 || age_ns < f->age_ns_min)
-			f->age_ns_min = age_ns;
-		if (age_ns > f->age_ns_max)
-			f->age_ns_max = age_ns;
-	}
+	t->lost[f->count++] = (struct pp_sim_lost){ p->lane, p->slot,
+		r->torn_only ? p->flight : p->expected, r->class };
+	f->of[r->class]++;
+	f->torn_only += r->torn_only;
+	if (!r->torn_only && p->expected && p->expected <= t->acked[p->lane])
+		note_age(f, t_last_ns - heard_ns(t, p->lane, p->expected));
 }
 
 /* The drive or the file system is gone, and with it everything that was acked (M6.1, M6.3). */
-static void settle_gone(const struct pp_sim_truth *t, enum pp_loss_class class,
+static void settle_gone(const struct pp_sim_truth *t, enum pp_loss_class class, int64_t t_last_ns,
 	struct pp_sim_facts *f)
 {
 	uint32_t lane;
 
-	for (lane = 0; lane < t->layout->lanes; lane++)
+	for (lane = 0; lane < t->layout->lanes; lane++) {
 		f->total += f->durable[lane] = t->acked[lane];
+		if (!t->heard_count[lane])
+			continue;
+		note_age(f, t_last_ns - t->heard[lane][0].t_ns);
+		note_age(f, t_last_ns - t->heard[lane][t->heard_count[lane] - 1].t_ns);
+	}
 	f->of[class] = f->total;
 }
 
 bool pp_sim_truth_settle(struct pp_sim_truth *t, enum pp_aftermath after, int64_t t_last_ns,
 	struct pp_sim_facts *f)
 {
-	enum pp_loss_class class;
+	struct ruling r;
 	uint32_t lane;
 	uint64_t slot;
-	bool veiled;
 
 	memset(f, 0, sizeof(*f));
 	f->age_ns_min = f->age_ns_max = -1;
 	if (after == PP_AFTER_DEVICE_GONE || after == PP_AFTER_FS_GONE) {
-		settle_gone(t, after == PP_AFTER_FS_GONE ? PP_LOSS_FS_GONE : PP_LOSS_DEVICE_GONE, f);
+		settle_gone(t, after == PP_AFTER_FS_GONE ? PP_LOSS_FS_GONE : PP_LOSS_DEVICE_GONE,
+			t_last_ns, f);
 		return !t->no_memory;
 	}
 	look_around(t);
@@ -581,10 +621,12 @@ bool pp_sim_truth_settle(struct pp_sim_truth *t, enum pp_aftermath after, int64_
 		for (slot = 0; slot < t->layout->slots; slot++) {
 			struct spot p = spot_of(t, lane, slot, f->durable[lane]);
 
-			if (rule_slot(t, &p, &class, &veiled))
-				add_lost(t, f, &p, class, t_last_ns);
-			else
-				f->veiled += veiled;
+			if (rule_slot(t, &p, &r)) {
+				add_lost(t, f, &p, &r, t_last_ns);
+			} else {
+				f->veiled += r.veiled;
+				f->collateral += r.collateral;
+			}
 		}
 	}
 	f->lost = t->lost;

@@ -26,6 +26,8 @@ struct pp_sim_facts {
 	size_t count;
 	uint64_t total;            /* count, or all that was acked where everything is gone */
 	uint64_t of[PP_LOSS_CLASSES];
+	uint64_t torn_only;        /* of total: whole up to D, but torn where `untorn` is promised */
+	uint64_t collateral;       /* slots damaged by a neighbour in the same unit (M2.5) */
 	uint64_t durable[PP_LANES_MAX]; /* D */
 	int64_t age_ns_min, age_ns_max; /* of losses by ack; -1: none */
 	/* Slots where data up to D was destroyed, but a record may have been in flight by the rules
@@ -37,8 +39,9 @@ struct pp_sim_truth *pp_sim_truth_new(const struct pp_sim_kernel *kernel,
 	const struct pp_layout *layout, struct pp_error *err);
 void pp_sim_truth_free(struct pp_sim_truth *truth);
 
-/* What follows is written by the set-up, or by a new run of the lanes. */
-int pp_sim_truth_begin(struct pp_sim_truth *truth, bool setup, struct pp_error *err);
+/* What follows is written by the set-up, or by a new run of the lanes; untorn: by a method that
+ * promises that each record arrives whole or not at all. */
+int pp_sim_truth_begin(struct pp_sim_truth *truth, bool setup, bool untorn, struct pp_error *err);
 /* A record of this lane, the next, was handed to the kernel for this slot. */
 void pp_sim_truth_wrote(struct pp_sim_truth *truth, uint32_t lane, uint64_t slot, const void *record);
 /* The lane gave its word that everything up to seq is durable ... */

@@ -8,14 +8,17 @@
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 #define PICK(x, list) ((list)[below((x), COUNT(list))])
 
-static const struct pp_method *draw_method(uint64_t *x, enum pp_target_kind kind, bool direct_only)
+static const struct pp_method *draw_method(uint64_t *x, enum pp_target_kind kind,
+	uint32_t record_bytes)
 {
+	bool direct_only = record_bytes % 4096 != 0, power = !(record_bytes & (record_bytes - 1));
 	const struct pp_method *m;
 
-	/* No drive of the lab writes more than a sector atomically, so none can promise `untorn`. */
+	/* The kernel takes an atomic write only where its length is a power of 2. */
 	do
 		m = pp_method_of(PP_SYSTEM_LINUX, below(x, pp_method_count_of(PP_SYSTEM_LINUX)));
-	while (pp_method_promise(m, kind) != PP_PROMISE_MEDIA || (direct_only && !m->direct) || m->untorn);
+	while (pp_method_promise(m, kind) != PP_PROMISE_MEDIA || (direct_only && !m->direct) ||
+		(m->untorn && !power));
 	return m;
 }
 
@@ -48,6 +51,7 @@ void pp_sim_draw(const struct pp_sim_plan *plan, uint64_t seed, struct pp_sim_se
 	s->behaviour = plan->behaviour;
 	s->records = plan->records;
 	s->barriers = plan->barriers;
+	s->io_error_pct = plan->io_error_pct;
 	s->seed = draw(&x);
 	s->workload = PICK(&x, workloads);
 	if (plan->workload != PP_WORKLOADS)
@@ -58,6 +62,8 @@ void pp_sim_draw(const struct pp_sim_plan *plan, uint64_t seed, struct pp_sim_se
 	s->record_bytes = PICK(&x, sizes);
 	s->random_order = below(&x, 3) == 0;
 	s->fua = below(&x, 2);
+	s->sub_block = below(&x, 2) || (plan->behaviour->flags & PP_DRIVE_UNREADABLE &&
+		plan->behaviour->amount);
 	s->cache_bytes = PICK(&x, caches);
 	s->destage_bytes_per_s = PICK(&x, rates);
 	s->order = below(&x, 2) ? PP_DRIVE_RANDOM : PP_DRIVE_OLDEST_FIRST;
@@ -79,7 +85,7 @@ void pp_sim_draw(const struct pp_sim_plan *plan, uint64_t seed, struct pp_sim_se
 	if (s->record_bytes % 4096 != 0 && !plan->record_bytes &&
 		(s->kind != PP_TARGET_RAW || (plan->method && !plan->method->direct)))
 		s->record_bytes = 4096;
-	*method = draw_method(&x, s->kind, s->record_bytes % 4096 != 0);
+	*method = draw_method(&x, s->kind, s->record_bytes);
 	if (plan->method)
 		*method = plan->method;
 }
@@ -95,6 +101,9 @@ static void count(struct pp_sim_tally *tally, const struct pp_sim_outcome *o)
 	tally->voids += o->trial.outcome == PP_TRIAL_VOID;
 	tally->opens += o->trial.outcome == PP_TRIAL_OPEN;
 	tally->unexposed += o->trial.outcome == PP_TRIAL_CLEAN && !o->trial.exposed;
+	tally->io_errors += o->io_error;
+	tally->collateral += !o->lost && o->collateral;
+	tally->torn_only += o->lost && o->lost == o->torn_only;
 	tally->veiled += !o->lost && o->veiled;
 	for (i = 0; i < PP_LOSS_CLASSES; i++)
 		tally->of[i] += o->lost_of[i];

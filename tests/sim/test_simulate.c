@@ -30,7 +30,8 @@ static struct pp_sim_plan plan_for(const char *behaviour)
 {
 	struct pp_sim_plan plan = { .behaviour = pp_sim_drive_behaviour_find(behaviour),
 		.workload = PP_WORKLOADS, .kind = -1, .records = 300, .net_delay_ns = -1,
-		.net_loss_ns = -1, .survive_pct = 101, .barriers = true, .cuts_a_rig = 12 };
+		.net_loss_ns = -1, .survive_pct = 101, .barriers = true, .io_error_pct = 4,
+		.cuts_a_rig = 12 };
 
 	assert_non_null(plan.behaviour);
 	return plan;
@@ -66,6 +67,7 @@ static struct pp_sim_tally run(const struct pp_sim_plan *plan, uint64_t cuts)
 static void honest_drives_are_never_accused(void **state)
 {
 	const struct pp_sim_drive_behaviour *b;
+	uint64_t failed = 0;
 	size_t i;
 
 	(void)state;
@@ -77,11 +79,13 @@ static void honest_drives_are_never_accused(void **state)
 			continue;
 		t = run(&plan, 2 * cuts_each);
 		assert_int_equal(t.lost, 0);
+		failed += t.io_errors;
 		/* What nobody looked at would be no proof. */
 		assert_true(t.voids + t.unexposed < t.cuts / 3);
 		if (!(b->flags & PP_DRIVE_FLICKERS))
 			assert_int_equal(t.opens, 0);
 	}
+	assert_true(failed > 0); /* M2.3 */
 }
 
 static void every_workload_on_honest_drives(void **state)
@@ -177,6 +181,47 @@ static void controls_lose(void **state)
 		plan.record_bytes = 4096;
 		t = run(&plan, 2 * cuts_each);
 		assert_true(t.lost > t.cuts / 10);
+	}
+}
+
+/* M2.5: what a small write takes along in its block is collateral, and no loss. */
+static void blocks_are_shared(void **state)
+{
+	struct pp_sim_plan plan = plan_for("spoils-block");
+	struct pp_sim_tally t;
+
+	(void)state;
+	plan.method = pp_method_find("open_datasync (direct)");
+	plan.workload = PP_OVERWRITE;
+	plan.kind = PP_TARGET_RAW;
+	plan.record_bytes = 512;
+	t = run(&plan, 2 * cuts_each);
+	assert_int_equal(t.lost, 0);
+	assert_true(t.collateral > 0);
+	plan.record_bytes = 1536; /* which straddles blocks */
+	assert_int_equal(run(&plan, cuts_each).lost, 0);
+}
+
+/* M4.5: torn where untorn is promised is a loss; the honest drive writes its units whole. */
+static void atomic_units_are_whole(void **state)
+{
+	static const char *const names[] = { "honest", "reorders", "unreadable-in-flight",
+		"tears-atomic" };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		struct pp_sim_plan plan = plan_for(names[i]);
+		struct pp_sim_tally t;
+
+		plan.method = pp_method_find("RWF_ATOMIC+RWF_DSYNC (direct)");
+		plan.workload = PP_OVERWRITE;
+		plan.record_bytes = 8192;
+		plan.records = 100;
+		plan.survive_pct = 50;
+		t = run(&plan, cuts_each < 60 ? 60 : cuts_each);
+		assert_true((t.lost > 0) == (i == 3));
+		assert_int_equal(t.torn_only, t.lost);
 	}
 }
 
@@ -282,6 +327,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(every_lie_is_caught),
 		cmocka_unit_test(classes_are_those_of_the_physics),
 		cmocka_unit_test(controls_lose),
+		cmocka_unit_test(blocks_are_shared),
+		cmocka_unit_test(atomic_units_are_whole),
 		cmocka_unit_test(no_barriers),
 		cmocka_unit_test(a_seed_gives_the_same_bytes),
 		cmocka_unit_test(campaigns),

@@ -391,6 +391,101 @@ static void writes_in_progress(void **state)
 	}
 }
 
+/* A read-modify-write of a 4 KiB block takes what lies beside a small write along. */
+static void a_block_is_spoilt_whole(void **state)
+{
+	uint8_t data[SECTOR];
+	unsigned spoilt = 0, untouched = 0;
+	uint64_t seed;
+
+	(void)state;
+	memset(data, 0x22, sizeof(data));
+	for (seed = 0; seed < SEEDS; seed++) {
+		struct pp_sim_drive_write w = { .data = data, .bytes = SECTOR, .offset = 19 * SECTOR };
+
+		open_drive("spoils-block", seed);
+		put(0, 8, 16, 0xaa);
+		put(0, 24, 16, 0xaa);
+		flush(0);
+		assert_int_equal(pp_sim_drive_submit(drive, 1, &w), 0);
+		cut(2, seed);
+		spoilt += count_of(16, 8, 0xaa) == 0;
+		untouched += count_of(16, 8, 0xaa) >= 7;
+		assert_int_equal(count_of(8, 8, 0xaa) + count_of(24, 16, 0xaa), 24);
+		close_drive();
+	}
+	assert_true(spoilt > 0 && untouched > 0);
+}
+
+/* M4.5: an atomic write, in progress or in the cache, comes whole or not at all; but not there. */
+static void atomic_writes_are_whole(void **state)
+{
+	static const char *const names[] = { "honest", "reorders", "ignores-fua", "tears-atomic" };
+	uint8_t data[16 * SECTOR], more[16 * SECTOR];
+	unsigned i, n, cached, torn, whole;
+	uint64_t seed;
+
+	(void)state;
+	memset(data, 0x22, sizeof(data));
+	memset(more, 0x33, sizeof(more));
+	for (i = 0; i < 4; i++) {
+		for (seed = torn = whole = 0; seed < SEEDS; seed++) {
+			struct pp_sim_drive_write w = { .data = data, .bytes = sizeof(data),
+				.offset = 32 * SECTOR, .atomic = true };
+			struct pp_sim_drive_write v = { .data = more, .bytes = sizeof(more),
+				.offset = 64 * SECTOR, .atomic = true, .fua = true };
+
+			open_drive(names[i], seed);
+			put(0, 32, 8, 0x11); /* some of it is in the cache already */
+			assert_int_equal(pp_sim_drive_submit(drive, 1, &w), 0);
+			assert_int_equal(pp_sim_drive_complete(drive, 1, &w), 0);
+			put(1, 128, 1, 0x44);
+			assert_int_equal(pp_sim_drive_submit(drive, 1, &v), 0);
+			assert_int_equal(pp_sim_drive_cut(drive, 2, 50, seed), 0);
+			cached = count_of(32, 16, 0x22);
+			n = count_of(64, 16, 0x33);
+			torn += (cached && cached < 16) || (n && n < 16);
+			whole += cached == 16;
+			close_drive();
+		}
+		assert_true((torn > 0) == (i == 3));
+		assert_true(i == 3 || (whole > 0 && whole < SEEDS));
+	}
+}
+
+/* A cache smaller than all that is atomic at once must not destage half of one to fit the next. */
+static void atomic_writes_fit_a_small_cache(void **state)
+{
+	struct pp_sim_drive_config config = { .behaviour = pp_sim_drive_behaviour_find("reorders"),
+		.size_bytes = SECTORS * SECTOR, .cache_bytes = 20 * SECTOR };
+	struct pp_sim_drive_medium medium;
+	uint8_t data[8 * SECTOR];
+	struct pp_error err;
+	unsigned at, n;
+
+	(void)state;
+	memset(data, 0x22, sizeof(data));
+	for (config.seed = 0; config.seed < SEEDS; config.seed++) {
+		assert_int_equal(pp_sim_disk_init(&disk, SECTORS * SECTOR, &err), 0);
+		pp_sim_disk_medium(&disk, &medium);
+		drive = pp_sim_drive_new(&config, &medium, NULL, &err);
+		pp_sim_drive_power_on(drive, 0);
+		for (at = 0; at < SECTORS; at += 8) {
+			struct pp_sim_drive_write w = { .data = data, .bytes = sizeof(data),
+				.offset = (uint64_t)at * SECTOR, .atomic = true };
+
+			assert_int_equal(pp_sim_drive_submit(drive, at, &w), 0);
+			assert_int_equal(pp_sim_drive_complete(drive, at, &w), 0);
+		}
+		assert_int_equal(pp_sim_drive_cut(drive, SECTORS, 50, config.seed), 0);
+		for (at = 0; at < SECTORS; at += 8) {
+			n = count_of(at, 8, 0x22);
+			assert_true(n == 0 || n == 8);
+		}
+		close_drive();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +500,9 @@ int main(void)
 		cmocka_unit_test(injuries_are_those_of_the_row),
 		cmocka_unit_test(a_rollback_has_its_window),
 		cmocka_unit_test(writes_in_progress),
+		cmocka_unit_test(a_block_is_spoilt_whole),
+		cmocka_unit_test(atomic_writes_are_whole),
+		cmocka_unit_test(atomic_writes_fit_a_small_cache),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
