@@ -188,10 +188,10 @@ static int load_state(const char *path, struct pp_policy_saved *saved, struct pp
 	if (rc == 0)
 		rc = pp_kv_parse(&kv, text.data, text.bytes, err);
 	pp_buf_release(&text);
-	if (rc != 0)
-		return -1;
-	rc = pp_policy_saved_get(&kv, saved, err);
-	pp_kv_release(&kv);
+	if (rc == 0) {
+		rc = pp_policy_saved_get(&kv, saved, err);
+		pp_kv_release(&kv);
+	}
 	return rc == 0 ? 1 : pp_fail_within(err, "the state file '%s' cannot be used", path);
 }
 

@@ -251,9 +251,7 @@ static void read_policy(const struct work *w, struct pp_policy *p)
 	asks[w->drive.transport](w, p);
 	if (p->drive_cache == PP_CACHE_NONE)
 		p->cache_changeable = PP_TRUTH_NO;
-	/* A loop device keeps the belief when it changes hands: the next one's flushes would be dropped. */
-	p->flushing_changeable = queue_writable(w) && w->drive.transport != PP_TRANSPORT_LOOP ?
-		PP_TRUTH_YES : PP_TRUTH_NO;
+	p->flushing_changeable = queue_writable(w) ? PP_TRUTH_YES : PP_TRUTH_NO;
 	conclude(w, p);
 }
 
@@ -423,12 +421,14 @@ static int check(const struct work *w, const struct pp_policy_setting *setting,
 	if (!off && has_no_cache(p) && p->cache_changeable != PP_TRUTH_YES)
 		return pp_fail(err, PP_ERR_UNSUPPORTED, "cannot make '%s' %s: %s", w->drive.node, setting->name,
 			p->drive_words);
+	/* The next one's flushes would be dropped; to have them back is always right. */
+	if (!off && setting->flushing == PP_TRUTH_NO && w->drive.transport == PP_TRANSPORT_LOOP)
+		return pp_fail(err, PP_ERR_UNSUPPORTED, "cannot make '%s' %s: a loop device would keep it when "
+			"it changes hands", w->drive.node, setting->name);
 	if (!off && p->flushing_changeable != PP_TRUTH_YES &&
 		p->system_cache != (setting->flushing == PP_TRUTH_YES ? PP_TRUTH_YES : PP_TRUTH_NO))
-		return pp_fail(err, PP_ERR_UNSUPPORTED, "cannot make '%s' %s: %s", w->drive.node,
-			setting->name, w->drive.transport == PP_TRANSPORT_LOOP ?
-			"a loop device would keep it when it changes hands" :
-			"this kernel lets nobody change what it believes of it (queue/write_cache)");
+		return pp_fail(err, PP_ERR_UNSUPPORTED, "cannot make '%s' %s: this kernel lets nobody change "
+			"what it believes of it (queue/write_cache)", w->drive.node, setting->name);
 	return 0;
 }
 

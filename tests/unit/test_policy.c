@@ -498,6 +498,20 @@ static void test_lab(void **state)
 	}
 }
 
+/* But what another one left there is put right. */
+static void test_loop_that_inherited(void **state)
+{
+	struct pp_error err;
+	char belief[32];
+
+	(void)state;
+	open_machine("virtual");
+	put_at("/sys/devices/virtual/block/loop0/queue/write_cache", "write through", 0644);
+	assert_int_equal(pp_policy_set_on(&fake.host, "loop0", named("cache-on"), NULL, &err), 0);
+	belief_of("loop0", belief);
+	assert_string_equal(belief, "write back");
+}
+
 /* A drive that says nothing and does nothing: read back, told, never believed. */
 static void test_stubborn(void **state)
 {
@@ -689,6 +703,7 @@ int main(void)
 		cmocka_unit_test(test_each_combination),
 		cmocka_unit_test(test_set_and_restore),
 		cmocka_unit_test(test_lab),
+		cmocka_unit_test(test_loop_that_inherited),
 		cmocka_unit_test(test_stubborn),
 		cmocka_unit_test(test_kernel_that_will_not),
 		cmocka_unit_test(test_bridge_is_passed),
