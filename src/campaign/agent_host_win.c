@@ -103,7 +103,8 @@ int pp_agent_power(void *ctx, bool restart, struct pp_error *err)
 	DWORD code;
 
 	(void)ctx;
-	if (pp_subprocess_run(&what, &result, NULL) == 0 && result.exit_status == 0)
+	/* -1: started, and nobody can tell how it ended; it is under way. */
+	if (pp_subprocess_run(&what, &result, NULL) == 0 && !result.timed_out && result.exit_status <= 0)
 		return 0;
 	if (take_privilege(err) != 0)
 		return -1;

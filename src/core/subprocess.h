@@ -23,7 +23,7 @@ struct pp_subprocess {
 };
 
 struct pp_subprocess_result {
-	int exit_status; /* -1 if a signal ended it */
+	int exit_status; /* -1 if a signal ended it, or nobody can tell */
 	int signal;      /* 0 if it exited */
 	bool timed_out;
 	bool truncated;  /* out or err_out was too small */

@@ -104,6 +104,8 @@ static int run(const char *method)
 		return pp_fail(&err, PP_ERR_USAGE, "there is no method '%s'", method);
 	memset(order.run_id.bytes, 0x11 + runs, sizeof(order.run_id.bytes));
 	snprintf(path, sizeof(path), "%s/ledger.%d", folder, runs++);
+	if (ledger)
+		pp_listener_unbind(machine.listener, machine.session, RUN);
 	pp_ledger_close(ledger, NULL);
 	ledger = pp_ledger_create(path, &order.run_id, order.layout.lanes, &err);
 	if (!ledger || pp_listener_bind(machine.listener, machine.session, RUN, ledger, &err) != 0 ||

@@ -125,6 +125,32 @@ def test_identify(wine, key):
     check("another serial is no drive", "no volume" in found["fails=identify=volume.00000000"])
 
 
+def test_dialogue(wine, key, folder):
+    """All that a campaign orders, on a folder of the volume."""
+    where = "D:/plugpull"
+    found = talk(wine, key, [
+        "hello", f"target={VOLUME},{where}", "fails=run=fsync", "prove", "fails=prove",
+        "prewrite", "sizes", "watch", "run=fsync", "fails=scan", "stop", "scan", "release",
+        "prove", "run=open_datasync", "stop", "matrix=fsync", "release", "format",
+        f"target=volume.00000001,{where}", "fails=check"], VOLUME)
+    check("no run before the proof", "has not been proven" in found["fails=run=fsync"])
+    check("one at a time", "release it first" in found["fails=prove"])
+    check("another drive is not allowed", "not on this agent's allow list" in found["fails=check"])
+    sizes = kv(found["sizes"])
+    check(f"the file is there: {sizes}", sizes["file.0"] == str(4 << 20))
+    stopped = kv(found["stop"])
+    check(f"acks count: {stopped}", stopped["failed"] == "no" and int(stopped["acked"]) >= 200)
+    check("no scan beside a run", "stop it first" in found["fails=scan"])
+    with open(wine.path("scan.bin"), "rb") as f:
+        scan = f.read()
+    check("the scan is whole", scan.startswith(b"PPSCAN1\n") and len(scan) ==
+          int(kv(found["scan"])["bytes"]))
+    check(f"the matrix has a row: {found['matrix=fsync']}", "method=fsync\n" in found["matrix=fsync"])
+    check("nothing is formatted", "state=refused" in found["format"])
+    check("the target's file is in the folder", os.path.getsize(
+        os.path.join(folder, "plugpull", "plugpull.target")) == 4 << 20)
+
+
 def test_service(wine, key):
     """Installed once, it comes back at the next boot before anybody logs on; then it is taken away."""
     words = ["hello", "ping"]
@@ -157,11 +183,12 @@ def main():
     need_windows()
     with Wine() as wine:
         key = make_key(wine.path("agent.key"))
-        wine.drive("d", VOLUME[-8:])
+        folder = wine.drive("d", VOLUME[-8:])
         test_command_line(wine)
         test_hello(wine, key)
         test_wrong_key(wine, key)
         test_identify(wine, key)
+        test_dialogue(wine, key, folder)
         test_service(wine, key)
 
 
