@@ -34,6 +34,14 @@ TRAP(write_through_over_write_back)
 	return kernel_drops_flushes(s) && cache_is_on(s);
 }
 
+/* The class driver's DEV_POWER_PROTECTED, over a cache that is on or not known. */
+TRAP(flushing_off)
+{
+	UNUSED;
+	return strstr(s->drive.write_cache, "flushing off") && s->drive.drive_cache != PP_CACHE_OFF &&
+		s->drive.drive_cache != PP_CACHE_NONE;
+}
+
 /* sd.c, "Assuming drive cache: write through": what it says of a drive that does not answer. */
 TRAP(write_through_guessed)
 {
@@ -304,6 +312,9 @@ const struct identify_trap identify_traps[] = {
 	{"write-through-over-write-back", IDENTIFY_OF_DRIVE, false, write_through_over_write_back,
 		"the kernel believes write through and drops every flush, but the drive's own cache is on: "
 		"nothing here is safe from a power cut until that is set back"},
+	{"flushing-off", IDENTIFY_OF_DRIVE, false, flushing_off,
+		"Windows completes every flush without sending it (the box \"Turn off Windows write-cache buffer "
+		"flushing\" is ticked): nothing here is safe from a power cut, unless the drive's cache is"},
 	{"write-through-guessed", IDENTIFY_OF_DRIVE, false, write_through_guessed,
 		"the kernel assumes write through, because the drive or the USB bridge before it does not "
 		"tell: no flush is ever sent, whatever cache the disk has"},
