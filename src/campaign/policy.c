@@ -399,8 +399,8 @@ bool pp_policies_restore(struct pp_campaign *c, char *words, size_t bytes)
 		if (!saved_path(c, s, "found", path, sizeof(path)))
 			pp_text_copy(path, sizeof(path), "policies");
 		pp_text_format(words + used, bytes - used, "%sdrive %s: NOT put back (%s); on the machine: "
-			"'plugpull-dut policy restore FILE', with FILE a copy of %s", used ? "; " : "",
-			s->plan->name, why.text, path);
+			"'plugpull-dut policy restore --state FILE %s', with FILE a copy of %s", used ? "; " : "",
+			s->plan->name, why.text, s->spec.serial, path);
 	}
 	c->machine.stop = stop;
 	if (words[0])

@@ -318,21 +318,25 @@ static bool shows_cache(const struct pp_campaign *c, const struct pp_arm_state *
 		c->plan.arms[arm->set].workload == PP_OVERWRITE;
 }
 
-/*
- * M7.4: `direct` kept everything, and there is a reason for it: a cache that is switched off, or none,
- * or a protected one. Then it takes as many trials of `direct` as of the arms to make that believed.
- */
+/* M7.4: that `direct` loses nothing has a reason: a cache that is off, or none, or a protected one. */
+static bool may_keep(const struct pp_campaign *c, const struct pp_stand *s,
+	const struct pp_arm_state *arm)
+{
+	return shows_cache(c, arm) && !arm->lost && (s->plan->cache_protected ||
+		s->drive.info.no_volatile_cache ||
+		(arm->setting && arm->setting->write_cache == PP_TRUTH_NO));
+}
+
+/* Then it takes as many trials of `direct` as of the arms to make that believed. */
 static struct pp_arm_state *kept_control(struct pp_campaign *c, struct pp_stand *s)
 {
 	uint32_t i;
 
 	for (i = 0; i < s->arms && c->plan.controls; i++) {
 		struct pp_arm_state *arm = &s->arm[i];
-		bool explained = s->plan->cache_protected || s->drive.info.no_volatile_cache ||
-			(arm->setting && arm->setting->write_cache == PP_TRUTH_NO);
 
-		if (shows_cache(c, arm) && explained && !arm->lost && arm->clean < wanted_clean(c) &&
-			arm->tried < tried_max(c) && is_worth(c, s, arm))
+		if (may_keep(c, s, arm) && arm->clean < wanted_clean(c) && arm->tried < tried_max(c) &&
+			is_worth(c, s, arm))
 			return arm;
 	}
 	return NULL;
@@ -381,6 +385,10 @@ static uint32_t left_of(const struct pp_campaign *c, const struct pp_stand *s)
 			? most_of(arm, controls_of(c, c->plan.controls), c->plan.controls_end)
 			: wanted_clean(c);
 
+		if (may_keep(c, s, arm) && most < wanted_clean(c))
+			most = wanted_clean(c);
+		if (arm->na_reason[0])
+			continue;
 		if (arm->method->control ? arm->tried < most : !main_done(c, arm))
 			left += most > arm->clean ? most - (arm->method->control ? arm->tried : arm->clean)
 				: 1;
