@@ -94,6 +94,8 @@ WORD(on, SET(key.setting, "cache-on"); SET(key.policy, "drive cache on, buffer f
 WORD(off, SET(key.setting, "cache-off"); SET(key.policy, "drive cache off, buffer flushing on, no FUA"))
 WORD(dropped, SET(key.setting, "flushing-off");
 	SET(key.policy, "drive cache on, buffer flushing off, no FUA"))
+WORD(named_on, SET(key.setting, "cache-on"))
+WORD(named_off, SET(key.setting, "cache-off"))
 WORD(came_back, t->policy_lost = true; SET(policy_after, "drive cache on"))
 WORD(k2, SET(key.kernel, "7.0"))
 WORD(windows, SET(key.kernel, "Windows 10.0.19045"); SET(key.policy, "drive cache on, no FUA"))
@@ -122,7 +124,8 @@ static const struct { const char *word; void (*set)(struct pp_trial *); } words[
 	ROW(noise), ROW(S2), ROW(fw2), ROW(model2), ROW(wt), ROW(nofua), ROW(k2), ROW(windows), ROW(dc),
 	ROW(lanes4), ROW(group8), ROW(small), ROW(append), ROW(ext4), ROW(ext4_nobarrier),
 	ROW(ext4_journal), ROW(btrfs), ROW(btrfs_nodatacow), ROW(zfs), ROW(unknown_fs),
-	ROW(odd_target), ROW(on), ROW(off), ROW(dropped), ROW(came_back),
+	ROW(odd_target), ROW(on), ROW(off), ROW(dropped), ROW(came_back), ROW(named_on),
+	ROW(named_off),
 };
 
 /* Methods whose names have a blank. */

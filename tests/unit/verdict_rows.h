@@ -387,6 +387,8 @@ static const struct row rows[] = {
 		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind: no control `direct`" },
 	{ .rule = "M1.5", .trials = "fdatasync 29 on; direct 29 off powered nocache; write 1 loss off",
 		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind: no control `direct`" },
+	{ .rule = "M1.5", .trials = "fdatasync 29 named_off; direct 3 loss named_on; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind: no control `direct`" },
 	{ .rule = "M7.4", .trials = "fdatasync 29 off powered nocache; direct 28 off powered nocache; "
 		"write 1 loss off", .exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "1 more needed" },
 	{ .rule = "M7.4", .trials = "fdatasync 29 off powered; direct 29 off powered; write 1 loss off",
