@@ -417,6 +417,52 @@ static void test_noise(void **state)
 	finish();
 }
 
+static enum pp_policy_state policy_order(enum pp_order_kind kind, struct pp_policy_answer *answer)
+{
+	struct pp_error err = { 0 };
+	struct pp_kv kv = do_kind(kind);
+
+	if (pp_policy_answer_get(&kv, answer, &err) != 0)
+		fail_msg("%s", err.text);
+	pp_kv_release(&kv);
+	return answer->state;
+}
+
+/* M1.5: during a run nobody asks for the policy, by order or in this process; after it one may. */
+static void test_policy_not_during_a_run(void **state)
+{
+	struct pp_policy_answer answer;
+	struct pp_policy policy;
+	struct pp_error err = { 0 };
+
+	(void)state;
+	need_loop();
+	start(image);
+	wait_connected();
+	order_base(PP_TARGET_RAW);
+	o.setting = pp_policy_setting_find("cache-on");
+	assert_int_equal(policy_order(PP_ORDER_POLICY, &answer), PP_POLICY_MADE);
+	assert_true(answer.has_saved);
+	o.saved = answer.saved;
+	prove(PP_TARGET_OK);
+	layout(PP_OVERWRITE, 1, 4 * MB);
+	do_done(PP_ORDER_PREWRITE);
+	assert_int_equal(pp_policy_read(node + 5, &policy, &err), 0);
+	start_run();
+	wait_acks(10);
+	assert_int_equal(policy_order(PP_ORDER_POLICY, &answer), PP_POLICY_REFUSED);
+	assert_non_null(strstr(answer.error, "stop it first"));
+	assert_int_equal(policy_order(PP_ORDER_POLICY_SET, &answer), PP_POLICY_REFUSED);
+	assert_int_equal(policy_order(PP_ORDER_POLICY_RESTORE, &answer), PP_POLICY_REFUSED);
+	assert_int_equal(answer.policy.flushing, PP_TRUTH_UNKNOWN);
+	assert_int_equal(pp_policy_read(node + 5, &policy, &err), -1);
+	assert_int_equal(err.class, PP_ERR_REFUSED);
+	stop_run();
+	assert_int_equal(pp_policy_read(node + 5, &policy, &err), 0);
+	assert_int_equal(policy_order(PP_ORDER_POLICY, &answer), PP_POLICY_MADE);
+	finish();
+}
+
 /* The policy holds for all of a drive: neither a folder nor a file system on it allows to change it. */
 static void test_allow_policy(void **state)
 {
@@ -803,6 +849,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_whole_dialogue, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_raw_and_matrix, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_noise, set_up_drive, tear_down_drive),
+		cmocka_unit_test_setup_teardown(test_policy_not_during_a_run, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_allowed_folder, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_allowed_uuid, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_window_and_false_echo, set_up_drive,
