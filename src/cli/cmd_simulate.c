@@ -31,6 +31,8 @@ static const char usage[] =
 	"      --group N            records a sync (drawn)\n"
 	"      --record-bytes N     record size (drawn)\n"
 	"      --records N          records of a run, about (300)\n"
+	"      --run-ms N           length of a run instead, about\n"
+	"      --pace N             records a second, at most (no limit)\n"
 	"      --rig-cuts N         cuts of one drive, before the next is taken (12)\n"
 	"      --net-delay-us N     longest delay of a message (drawn)\n"
 	"      --net-loss-us N      longest silence before a cut (drawn)\n"
@@ -43,6 +45,7 @@ static const char usage[] =
 	"      --misses N           print so many cuts in which judge and truth differ (10)\n"
 	"      --replay SEED        tell what happens in that rig, with the same other options\n"
 	"      --campaigns N        run N whole campaigns for each drive, and count verdicts\n"
+	"      --control-pace auto|none  of `direct`: as fast as the arm, or as it can (auto)\n"
 	"      --criterion C/R      of the campaigns (95/90)\n"
 	"      --bench              print the speed of the simulator\n"
 	"      --json               one object\n"
@@ -63,10 +66,11 @@ struct number {
 	uint64_t low, high;
 };
 
-enum { OPT_DRIVE = 1000, OPT_METHOD, OPT_WORKLOAD, OPT_TARGET, OPT_CRITERION, OPT_LIST, OPT_BENCH,
+enum { OPT_DRIVE = 1000, OPT_CONTROL_PACE, OPT_METHOD, OPT_WORKLOAD, OPT_TARGET, OPT_CRITERION, OPT_LIST, OPT_BENCH,
 	OPT_JSON, OPT_NOBARRIER, OPT_CUTS, OPT_SEED, OPT_LANES, OPT_GROUP, OPT_RECORD_BYTES,
 	OPT_RECORDS, OPT_RIG_CUTS, OPT_NET_DELAY, OPT_NET_LOSS, OPT_CACHE, OPT_DESTAGE, OPT_SURVIVE,
-	OPT_LIES, OPT_MISSES, OPT_REPLAY, OPT_CAMPAIGNS, OPT_IO_ERROR };
+	OPT_LIES, OPT_MISSES, OPT_REPLAY, OPT_CAMPAIGNS, OPT_IO_ERROR,
+	OPT_RUN_MS, OPT_PACE };
 
 static const struct number numbers[] = {
 	{ "cuts", 1, 1000000000 }, { "seed", 0, UINT64_MAX }, { "lanes", 1, PP_LANES_MAX },
@@ -75,6 +79,7 @@ static const struct number numbers[] = {
 	{ "net-loss-us", 0, 30000 }, { "cache-kb", 1, 1 << 20 }, { "destage-kb", 0, 1 << 24 },
 	{ "survive-pct", 0, 100 }, { "lies-pct", 0, 100 }, { "misses", 0, 1000000 },
 	{ "replay", 0, UINT64_MAX }, { "campaigns", 1, 1000000 }, { "io-error-pct", 0, 100 },
+	{ "run-ms", 1, 10000 }, { "pace", 1, 10000000 },
 };
 
 static int complain(const char *text)
@@ -121,6 +126,8 @@ static void take_number(struct options *o, int option, uint64_t value)
 	case OPT_MISSES: o->misses = value; break;
 	case OPT_REPLAY: o->replay = value; o->replays = true; break;
 	case OPT_CAMPAIGNS: o->campaigns = value; break;
+	case OPT_RUN_MS: o->plan.run_ms = (uint32_t)value; break;
+	case OPT_PACE: o->plan.pace_per_s = (uint32_t)value; break;
 	case OPT_IO_ERROR: o->plan.io_error_pct = (unsigned)value; break;
 	}
 }
@@ -147,6 +154,10 @@ static int take_name(struct options *o, int option, const char *text)
 			: complain("--target is raw or file");
 	case OPT_CRITERION:
 		return pp_criterion_parse(text, &o->criterion, &err) == 0 ? 0 : complain(err.text);
+	case OPT_CONTROL_PACE:
+		o->plan.paced_control = !strcmp(text, "auto");
+		return o->plan.paced_control || !strcmp(text, "none") ? 0
+			: complain("--control-pace is auto or none");
 	case OPT_LIST: o->list = true; break;
 	case OPT_BENCH: o->bench = true; break;
 	case OPT_JSON: o->json = true; break;
@@ -201,6 +212,9 @@ static int parse(int argc, char **argv, struct options *o)
 		{ "replay", required_argument, NULL, OPT_REPLAY },
 		{ "campaigns", required_argument, NULL, OPT_CAMPAIGNS },
 		{ "io-error-pct", required_argument, NULL, OPT_IO_ERROR },
+		{ "run-ms", required_argument, NULL, OPT_RUN_MS },
+		{ "pace", required_argument, NULL, OPT_PACE },
+		{ "control-pace", required_argument, NULL, OPT_CONTROL_PACE },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -314,19 +328,22 @@ static double percent(uint64_t part, uint64_t whole)
 
 /* How often the arm and `direct` lose on such drives, each counted by itself. */
 static int loss_rate(const struct options *o, const struct pp_sim_plan *plan, const char *method,
-	double *pct, struct pp_error *err)
+	double *pct, uint32_t *pace_per_s, struct pp_error *err)
 {
 	struct pp_sim_plan own = *plan;
 	struct pp_sim_tally t = { 0 };
 
 	own.io_error_pct = 0;
 
-	if (method)
+	if (method) {
 		own.method = pp_method_find(method);
+		own.pace_per_s = plan->paced_control ? *pace_per_s : 0;
+	}
 	/* Only the first cuts of many rigs: those of one are not independent. */
-	if (pp_simulate(&own, o->seed + 1000000, 2000, &t, NULL, NULL, err) != 0)
+	if (pp_simulate(&own, o->seed + 1000000, 1000, &t, NULL, NULL, err) != 0)
 		return -1;
 	*pct = percent(t.lost, t.cuts);
+	*pace_per_s = (uint32_t)(1e9 * (double)t.records / (double)t.simulated_ns);
 	return 0;
 }
 
@@ -335,9 +352,10 @@ static int print_campaigns(const struct options *o, const struct pp_sim_plan *pl
 {
 	struct pp_sim_campaigns r;
 	double arm_pct, direct_pct;
+	uint32_t pace_per_s;
 
-	if (loss_rate(o, plan, NULL, &arm_pct, err) != 0 ||
-		loss_rate(o, plan, "direct", &direct_pct, err) != 0 ||
+	if (loss_rate(o, plan, NULL, &arm_pct, &pace_per_s, err) != 0 ||
+		loss_rate(o, plan, "direct", &direct_pct, &pace_per_s, err) != 0 ||
 		pp_sim_campaign(plan, &o->criterion, o->seed, o->campaigns, &r, err) != 0)
 		return -1;
 	if (o->json) {
@@ -460,7 +478,7 @@ int pp_cmd_simulate(int argc, char **argv)
 	struct options o = { .drive = "all", .cuts = 1000, .misses = 10,
 		.plan = { .workload = PP_WORKLOADS, .kind = -1, .records = 300, .net_delay_ns = -1,
 			.net_loss_ns = -1, .survive_pct = 101, .barriers = true, .io_error_pct = 3,
-			.cuts_a_rig = 12 } };
+			.paced_control = true, .cuts_a_rig = 12 } };
 	struct pp_error err = { 0 };
 	bool wrong = false;
 	int go, rc = 0;

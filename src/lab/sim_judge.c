@@ -70,6 +70,7 @@ static void fill_run(const struct pp_sim_rig *rig, struct pp_run_facts *f)
 	pp_text_copy(f->transport, sizeof(f->transport), "nvme");
 	pp_text_copy(f->method, sizeof(f->method), rig->method->name);
 	f->kind = s->kind;
+	f->pace_per_s = rig->pace_per_s / rig->layout.lanes;
 	f->layout = rig->layout;
 	if (s->kind == PP_TARGET_FILE) {
 		pp_text_copy(f->fs, sizeof(f->fs), "ext4");

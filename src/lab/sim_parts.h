@@ -48,6 +48,8 @@ struct pp_sim_rig {
 		uint64_t written;
 	} lane[PP_LANES_MAX];
 	uint64_t heard, wanted;     /* records acked; so many, then the cut */
+	int64_t wanted_ns;          /* or then */
+	uint32_t pace_per_s;
 	struct pp_sim_drive_counters before;
 	struct pp_sim_times times;
 	enum pp_aftermath after;

@@ -41,6 +41,11 @@ void pp_sim_rig_trace(struct pp_sim_rig *rig, pp_sim_trace trace, void *ctx)
 	rig->trace_ctx = ctx;
 }
 
+void pp_sim_rig_pace(struct pp_sim_rig *rig, uint32_t records_per_s)
+{
+	rig->pace_per_s = records_per_s;
+}
+
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
 static int lay_out(struct pp_sim_rig *rig, struct pp_error *err)
@@ -337,6 +342,12 @@ static void begin_run(struct pp_sim_rig *rig, const struct pp_method *method)
 	/* Mostly in the middle of things; sometimes before anything was acked. */
 	rig->wanted = below(&rig->random, 16) ? between(&rig->random, rig->setup.records / 2,
 		rig->setup.records + rig->setup.records / 2) : below(&rig->random, 4);
+	rig->wanted_ns = INT64_MAX;
+	if (rig->setup.run_ns) {
+		rig->wanted = UINT64_MAX;
+		rig->wanted_ns = rig->now_ns + (int64_t)between(&rig->random,
+			(uint64_t)rig->setup.run_ns / 2, (uint64_t)rig->setup.run_ns * 3 / 2);
+	}
 	atomic_store(&rig->run.state, PP_RUN_RUNNING);
 	pp_sim_net_start(&rig->net, draw(&rig->random), rig->setup.net_delay_ns);
 	pp_sim_net_note(&rig->net, &mark);
@@ -353,6 +364,9 @@ static void begin_run(struct pp_sim_rig *rig, const struct pp_method *method)
 		pp_sim_kernel_io(rig->kernel, i, &sl->kernel_io);
 		pp_lane_init(&sl->lane, i, &rig->layout, method, &rig->run_id, 0, &io, &peer,
 			&rig->run, sl->buf, NULL);
+		if (rig->pace_per_s)
+			sl->lane.pace_ns = 1000 * PP_SIM_MS * rig->layout.group * rig->layout.lanes /
+				rig->pace_per_s;
 	}
 }
 
@@ -399,6 +413,18 @@ static bool step_lanes(struct pp_sim_rig *rig)
 	return alive;
 }
 
+/* When a lane that is held to a pace may write again. */
+static int64_t pace_due_ns(const struct pp_sim_rig *rig)
+{
+	int64_t due_ns = INT64_MAX;
+	uint32_t i;
+
+	for (i = 0; rig->pace_per_s && i < rig->layout.lanes; i++)
+		if (rig->lane[i].lane.status == PP_LANE_EARLY && rig->lane[i].lane.due_ns < due_ns)
+			due_ns = rig->lane[i].lane.due_ns;
+	return due_ns;
+}
+
 static int64_t earlier(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
@@ -410,7 +436,8 @@ static int write_until_cut(struct pp_sim_rig *rig, struct pp_error *err)
 
 	for (;;) {
 		int64_t next_ns = earlier(earlier(pp_sim_kernel_due_ns(rig->kernel),
-			pp_sim_net_due_ns(&rig->net)), beat_ns);
+			pp_sim_net_due_ns(&rig->net)), earlier(beat_ns, earlier(rig->wanted_ns,
+			pace_due_ns(rig))));
 
 		if (next_ns >= rig->times.cut_ns)
 			break;
@@ -421,9 +448,12 @@ static int write_until_cut(struct pp_sim_rig *rig, struct pp_error *err)
 			beat(rig);
 			beat_ns += BEAT_NS;
 		}
-		if ((!step_lanes(rig) || rig->heard >= rig->wanted || next_ns > end_ns) &&
+		if ((!step_lanes(rig) || rig->heard >= rig->wanted ||
+			next_ns >= rig->wanted_ns || next_ns > end_ns) &&
 			rig->times.cut_ns == INT64_MAX)
 			set_cut(rig);
+		if (next_ns >= rig->wanted_ns)
+			rig->wanted_ns = INT64_MAX;
 		if (!pp_sim_kernel_ok(rig->kernel) || rig->net.failed)
 			return pp_fail(err, PP_ERR_SYSTEM, "simulator: no memory, or a drive that fails");
 	}

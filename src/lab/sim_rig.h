@@ -17,6 +17,7 @@ struct pp_sim_setup {
 	enum pp_target_kind kind;
 	uint32_t lanes, group, record_bytes;
 	uint32_t records;              /* of a run, over all lanes, about */
+	int64_t run_ns;                /* instead: how long a run is, about; 0: by records */
 	bool random_order;             /* overwrite */
 	bool sub_block;                /* records below a page lie in units of one (M2.5) */
 	bool fua;                      /* the drive has FUA */
@@ -61,6 +62,8 @@ typedef void (*pp_sim_trace)(void *ctx, const char *line);
 
 struct pp_sim_rig *pp_sim_rig_new(const struct pp_sim_setup *setup, struct pp_error *err);
 void pp_sim_rig_free(struct pp_sim_rig *rig);
+/* Of the runs that follow: records a second of all lanes together, at most (M7.3); 0: no limit. */
+void pp_sim_rig_pace(struct pp_sim_rig *rig, uint32_t records_per_s);
 void pp_sim_rig_trace(struct pp_sim_rig *rig, pp_sim_trace trace, void *ctx);
 
 /* A run with this method, its cut, scan and judgement. After a loss the target is built anew. -1:

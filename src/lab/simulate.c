@@ -50,6 +50,7 @@ void pp_sim_draw(const struct pp_sim_plan *plan, uint64_t seed, struct pp_sim_se
 	memset(s, 0, sizeof(*s));
 	s->behaviour = plan->behaviour;
 	s->records = plan->records;
+	s->run_ns = (int64_t)plan->run_ms * 1000000;
 	s->barriers = plan->barriers;
 	s->io_error_pct = plan->io_error_pct;
 	s->seed = draw(&x);
@@ -125,6 +126,7 @@ static int run_rig(const struct pp_sim_plan *plan, uint64_t seed, uint64_t cuts,
 	rig = pp_sim_rig_new(&setup, err);
 	if (!rig)
 		return -1;
+	pp_sim_rig_pace(rig, plan->pace_per_s);
 	for (i = 0; i < cuts && !outcome.spent && !*stop; i++) {
 		rc = pp_sim_rig_cut(rig, method, &outcome, err);
 		if (rc != 0)

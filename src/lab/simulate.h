@@ -18,6 +18,9 @@ struct pp_sim_plan {
 	int kind;                                       /* enum pp_target_kind, or -1 */
 	uint32_t lanes, group, record_bytes;
 	uint32_t records;                               /* a run; must be given */
+	uint32_t run_ms;                                /* instead of records; 0: by records */
+	uint32_t pace_per_s;                            /* records of all lanes, at most; 0: no limit */
+	bool paced_control;       /* campaigns: `direct` writes no faster than the arm did (M7.3) */
 	int64_t net_delay_ns, net_loss_ns;              /* -1: draw */
 	uint64_t cache_bytes, destage_bytes_per_s;      /* cache 0: draw both */
 	unsigned survive_pct;                           /* above 100: draw */
@@ -68,7 +71,8 @@ struct pp_sim_campaigns {
 
 /*
  * Runs campaigns: `write`, `direct` and the plan's method on one drive each, until the verdict is not
- * changed by more clean cuts, judged by the product's verdict (verifier/verdict.h).
+ * changed by more clean cuts, judged by the product's verdict (verifier/verdict.h). Pace is counted
+ * in the last 100 ms before a cut: run_ms should be more.
  */
 int pp_sim_campaign(const struct pp_sim_plan *plan, const struct pp_criterion *criterion,
 	uint64_t seed, uint64_t campaigns, struct pp_sim_campaigns *result, struct pp_error *err);

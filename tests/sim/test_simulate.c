@@ -258,6 +258,42 @@ static void no_barriers(void **state)
 	assert_true(seen > t.lost / 4);
 }
 
+/*
+ * M7.3: a control that is held to the arm's pace writes as fast as the arm; and its losses speak for
+ * the arm, which those of a quicker one do not.
+ */
+static void controls_keep_pace(void **state)
+{
+	struct pp_sim_plan plan = plan_for("honest");
+	struct pp_sim_campaigns paced, quick;
+	struct pp_criterion criterion;
+	struct pp_sim_tally t = { 0 };
+	struct pp_error err;
+
+	(void)state;
+	assert_int_equal(pp_criterion_parse("95/90", &criterion, &err), 0);
+	plan.method = pp_method_find("fdatasync");
+	plan.workload = PP_OVERWRITE;
+	plan.kind = PP_TARGET_RAW;
+	plan.record_bytes = 4096;
+	plan.lanes = plan.group = 1;
+	plan.cache_bytes = 8 << 20;
+	plan.survive_pct = 0;
+	plan.run_ms = 120;
+	assert_int_equal(pp_sim_campaign(&plan, &criterion, seed, 3, &quick, &err), 0);
+	plan.paced_control = true;
+	assert_int_equal(pp_sim_campaign(&plan, &criterion, seed, 3, &paced, &err), 0);
+	assert_int_equal(paced.safe, 3);
+	assert_int_equal(quick.safe, 0);
+	assert_int_equal(quick.blind, 3);
+	plan.io_error_pct = 0;
+	plan.method = pp_method_find("direct");
+	plan.pace_per_s = 2000;
+	assert_int_equal(pp_simulate(&plan, seed, 4, &t, watch, NULL, &err), 0);
+	assert_true((double)t.records / (double)t.simulated_ns * 1e9 < 2100);
+	assert_true((double)t.records / (double)t.simulated_ns * 1e9 > 1700);
+}
+
 struct digest {
 	XXH3_state_t *state;
 	uint64_t lines;
@@ -332,6 +368,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(no_barriers),
 		cmocka_unit_test(a_seed_gives_the_same_bytes),
 		cmocka_unit_test(campaigns),
+		cmocka_unit_test(controls_keep_pace),
 	};
 	struct pp_run_id id;
 
