@@ -20,11 +20,11 @@
 
 _Static_assert(IOCTL_DISK_PERFORMANCE == 0x70020, "winioctl.h");
 
-static bool ask(int fd, DISK_PERFORMANCE *answer)
+static bool ask(HANDLE handle, DISK_PERFORMANCE *answer)
 {
 	DWORD n;
 
-	return DeviceIoControl(pp_handle_of(fd), IOCTL_DISK_PERFORMANCE, NULL, 0, answer,
+	return DeviceIoControl(handle, IOCTL_DISK_PERFORMANCE, NULL, 0, answer,
 		sizeof(*answer), &n, NULL);
 }
 
@@ -54,19 +54,17 @@ int pp_disk_source_open_name(const char *name, struct pp_disk_source *source, st
 	handle = CreateFileW(node, 0, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL, OPEN_EXISTING, 0, NULL);
 	if (handle == INVALID_HANDLE_VALUE)
 		return pp_fail_win(err, GetLastError(), "cannot open '%s'", name);
-	source->fd = pp_fd_of_handle(handle, O_RDONLY, err);
-	if (source->fd < 0)
-		return -1;
-	if (!ask(source->fd, &answer)) {
+	if (!ask(handle, &answer)) {
 		code = GetLastError();
-		pp_disk_source_close(source);
+		CloseHandle(handle);
 		pp_fail_win(err, code, "Windows does not report what '%s' counts", name);
 		if (err)
 			err->class = PP_ERR_UNSUPPORTED;
 		return -1;
 	}
+	source->fd = pp_fd_of_handle(handle, O_RDONLY, err);
 	pp_text_copy(source->name, sizeof(source->name), name);
-	return 0;
+	return source->fd < 0 ? -1 : 0;
 }
 
 int pp_disk_source_open(const char *path, struct pp_disk_source *source, struct pp_error *err)
@@ -96,7 +94,7 @@ int pp_disk_source_read(const struct pp_disk_source *source, struct pp_disk_coun
 	DISK_PERFORMANCE now;
 
 	memset(counters, 0, sizeof(*counters));
-	if (source->fd < 0 || !ask(source->fd, &now))
+	if (source->fd < 0 || !ask(pp_handle_of(source->fd), &now))
 		return pp_fail_win(err, source->fd < 0 ? ERROR_INVALID_HANDLE : GetLastError(),
 			"cannot read what '%s' counts", source->name);
 	counters->reads = now.ReadCount;
