@@ -358,6 +358,71 @@ static void test_short_answers(void **state)
 	}
 }
 
+/* ---- garbage ------------------------------------------------------------------------------ */
+
+static uint64_t seed = 1;
+
+static uint32_t draw(uint32_t below)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(seed >> 33) % below;
+}
+
+/* What was answered, with some bytes turned into others, and perhaps cut. */
+static uint32_t garbled(void *ctx, void *device, uint32_t code, const void *in, uint32_t in_bytes,
+	void *out, uint32_t out_bytes, uint32_t *got)
+{
+	uint32_t error = fake_control(ctx, device, code, in, in_bytes, out, out_bytes, got);
+
+	for (uint32_t i = draw(4) ? draw(6) : 0; !error && *got && i; i--)
+		((uint8_t *)out)[draw(draw(2) && *got > 48 ? 48 : *got)] = (uint8_t)draw(256);
+	if (!error && *got && !draw(8))
+		*got = draw(*got);
+	return error;
+}
+
+static bool is_text(const char *text, size_t room)
+{
+	size_t n = strnlen(text, room);
+
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)text[i] < 0x20 || (unsigned char)text[i] >= 0x7f)
+			return false;
+	return n < room;
+}
+
+/* A driver that answers anything overruns nothing (sanitizers watch), and its texts are texts. */
+static void test_garbage(void **state)
+{
+	const char *env = getenv("PP_GARBAGE_RUNS");
+	long runs = env ? atol(env) : 3000;
+
+	(void)state;
+	for (long i = 0; i < runs; i++) {
+		struct pp_drive_info info;
+		struct pp_win_facts facts;
+		struct pp_stack beneath;
+		struct pp_buf json;
+
+		begin();
+		stack.control = garbled;
+		pp_win_ask(&stack, (unsigned)i % FAKE_DRIVES, PP_WIN_ASK_ALL, &facts, NULL);
+		assert_int_equal(win.open, 0);
+		pp_win_fill_info(&facts, &info);
+		if (!is_text(info.serial, sizeof(info.serial)) || !is_text(info.model, sizeof(info.model)) ||
+			!is_text(info.firmware, sizeof(info.firmware)) || !is_text(info.wwn, sizeof(info.wwn)))
+			fail_msg("run %ld: '%s' '%s' '%s'", i, info.serial, info.model, info.firmware);
+		told[0] = '\0';
+		pp_win_tell(&facts, take_row, NULL);
+		pp_buf_init(&json, 65536);
+		pp_win_smart_json(&facts, &json);
+		assert_false(json.failed);
+		pp_buf_release(&json);
+		if (pp_win_drive_of_path(&stack, "F:\\x", &beneath, NULL) == 0)
+			assert_true(beneath.disk_count < PP_STACK_MAX);
+	}
+}
+
 /* ---- counters ----------------------------------------------------------------------------- */
 
 static void test_smart_json(void **state)
@@ -407,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_each_question),
 		cmocka_unit_test(test_nothing_told),
 		cmocka_unit_test(test_short_answers),
+		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_smart_json),
 	};
 
