@@ -16,10 +16,9 @@
 
 #include "src/core/clock.h"
 #include "src/core/descriptor.h"
+#include "src/core/file.h"
 #include "src/core/handle_win.h"
 #include "writer.h"
-
-#include <winioctl.h>
 
 #define PROBE_NAME "plugpull-probe.tmp"
 
@@ -46,17 +45,14 @@ static int check_size(const struct pp_lane_file *file, const struct pp_layout *l
 /* A file, or a disk; or a folder that can be flushed. */
 static int check_kind(const struct pp_lane_file *file, uint32_t lane, struct pp_error *err)
 {
-	HANDLE handle = pp_handle_of(file->fd);
-	GET_LENGTH_INFORMATION length;
 	struct pp_fd_facts facts;
-	DWORD n;
 
 	if (pp_workload_record_files(file->layout->workload)) {
 		if (pp_fd_facts(file->fd, &facts, err) != 0)
 			return -1;
 		if (!facts.is_folder)
 			return pp_fail(err, PP_ERR_USAGE, "'%s' is no folder", file->name);
-		if (pp_workload_syncs_folder(file->layout->workload) && !FlushFileBuffers(handle)) {
+		if (pp_workload_syncs_folder(file->layout->workload) && !FlushFileBuffers(pp_handle_of(file->fd))) {
 			pp_fail_win(err, GetLastError(), "a folder cannot be flushed here: workload %s is n/a",
 				pp_workload_name(file->layout->workload));
 			if (err)
@@ -65,13 +61,10 @@ static int check_kind(const struct pp_lane_file *file, uint32_t lane, struct pp_
 		}
 		return 0;
 	}
-	if (pp_fd_facts(file->fd, &facts, NULL) == 0)
-		return facts.is_file ? check_size(file, file->layout, lane, facts.size_bytes, err)
-			: pp_fail(err, PP_ERR_USAGE, "'%s' is neither a file nor a disk", file->name);
-	if (!DeviceIoControl(handle, IOCTL_DISK_GET_LENGTH_INFO, NULL, 0, &length, sizeof(length), &n,
-		NULL))
-		return pp_fail_win(err, GetLastError(), "cannot find the size of '%s'", file->name);
-	return check_size(file, file->layout, lane, (uint64_t)length.Length.QuadPart, err);
+	if (pp_fd_facts(file->fd, &facts, err) != 0)
+		return -1;
+	return facts.is_folder ? pp_fail(err, PP_ERR_USAGE, "'%s' is neither a file nor a disk",
+		file->name) : check_size(file, file->layout, lane, facts.size_bytes, err);
 }
 
 static int64_t open_in_folder(const struct pp_lane_file *file, const char *name, DWORD disposition,
@@ -125,6 +118,7 @@ int pp_lane_file_open(struct pp_lane_file *file, const struct pp_layout *layout,
 	uint32_t lane, struct pp_error *err)
 {
 	bool folder = pp_workload_record_files(layout->workload);
+	int flags = O_RDWR | (folder ? O_DIRECTORY : pp_method_open_flags(method));
 
 	memset(file, 0, sizeof(*file));
 	file->fd = -1;
@@ -135,8 +129,9 @@ int pp_lane_file_open(struct pp_lane_file *file, const struct pp_layout *layout,
 		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", path);
 	pp_layout_file_name(layout, path, pp_layout_file_of(layout, lane), file->name,
 		sizeof(file->name));
-	if (pp_open_win(file->name, O_NOFOLLOW | O_RDWR | (folder ? O_DIRECTORY
-		: pp_method_open_flags(method)), &file->fd, err) != 0)
+	/* A disk has no attributes to tell a link by. */
+	if (pp_open_win(file->name, flags | (pp_path_is_device(path) ? 0 : O_NOFOLLOW), &file->fd,
+		err) != 0)
 		return pp_fail_within(err, "'%s'", method->name);
 	if ((target && pp_target_prove_fd(target, file->fd, err) != 0) ||
 		check_kind(file, lane, err) != 0 || try_method(file, err) != 0) {

@@ -16,6 +16,7 @@
 #include "disk.h"
 #include "lane_file.h"
 #include "prewrite.h"
+#include "src/core/file.h"
 #include "src/core/handle_win.h"
 #include "src/core/text.h"
 #include "src/core/thread.h"
@@ -36,11 +37,6 @@ struct prewriting {
 };
 
 /* ---- looking ----------------------------------------------------------------------------------- */
-
-static bool is_device(const char *name)
-{
-	return strncmp(name, "\\\\.\\", 4) == 0;
-}
 
 /* What stands on the disk of it already; nothing where there is no such file. */
 static uint64_t held_bytes(const char *name)
@@ -107,7 +103,7 @@ static int look_at_all(const struct pp_layout *layout, const char *path, struct 
 
 	if (strlen(path) > PP_LANE_PATH_MAX)
 		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", path);
-	if (is_device(path))
+	if (pp_path_is_device(path))
 		return pp_workload_own_files(layout->workload) ? pp_fail(err, PP_ERR_USAGE, "'%s' is a "
 			"device: workload %s needs files", path, pp_workload_name(layout->workload))
 			: check_device_size(path, need_bytes, err);
@@ -182,7 +178,7 @@ static int write_file(struct prewriting *p, uint32_t file, bool raw, struct pp_e
 static int open_and_write(struct prewriting *p, uint32_t file, bool raw, bool direct,
 	struct pp_error *err)
 {
-	int flags = O_RDWR | O_NOFOLLOW | (direct ? O_DIRECT : 0) | (raw ? 0 : O_CREAT), rc;
+	int flags = O_RDWR | (direct ? O_DIRECT : 0) | (raw ? 0 : O_CREAT | O_NOFOLLOW), rc;
 	struct pp_fd_facts facts;
 	int64_t code;
 
@@ -296,7 +292,7 @@ static void sync_above(const char *path)
 
 	pp_text_copy(folder, sizeof(folder), path);
 	slash = strrchr(folder, '/');
-	if (!slash || is_device(path))
+	if (!slash || pp_path_is_device(path))
 		return;
 	slash[1] = '\0';
 	if (disk_open_folder(folder, &fd) != 0)
@@ -310,7 +306,7 @@ int pp_writer_prewrite(struct pp_layout *layout, const char *path, const struct 
 {
 	struct prewriting p = { .layout = layout, .run_id = run_id, .target = target,
 		.flags = compressible ? PP_RECORD_COMPRESSIBLE : 0 };
-	bool raw = is_device(path);
+	bool raw = pp_path_is_device(path);
 	char name[4096];
 	uint32_t file;
 	int rc = 0;

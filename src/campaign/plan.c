@@ -255,7 +255,7 @@ static int add_method(struct reader *r, const char *text)
 	const struct pp_method *method = pp_method_find(text);
 	uint32_t i;
 
-	if (strcmp(text, "all") == 0)
+	if (strcmp(text, "all") == 0 || strcmp(text, "all windows") == 0)
 		return bad(r, "methods = all stands alone: it names every method already");
 	if (!method)
 		return bad(r, "no method '%s'; 'plugpull matrix' lists them", text);

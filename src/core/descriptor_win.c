@@ -8,6 +8,7 @@
 
 #include "handle_win.h"
 #include <winternl.h>
+#include <winioctl.h>
 
 /* Resolved by the folder's handle, not by its path, so that nobody can put another one in its place. */
 int pp_fd_open_in(int folder, const char *name, int flags, int *fd, struct pp_error *err)
@@ -106,11 +107,21 @@ int pp_fd_path(int fd, char *out, size_t out_bytes, struct pp_error *err)
 int pp_fd_facts(int fd, struct pp_fd_facts *facts, struct pp_error *err)
 {
 	BY_HANDLE_FILE_INFORMATION info;
+	GET_LENGTH_INFORMATION length;
 	HANDLE handle = pp_handle_of(fd);
 
 	memset(facts, 0, sizeof(*facts));
-	if (!GetFileInformationByHandle(handle, &info))
-		return pp_fail_win(err, GetLastError(), "cannot examine an open file");
+	if (!GetFileInformationByHandle(handle, &info)) {
+		DWORD code = GetLastError(), n;
+
+		/* A disk has a length and nothing else of a file. */
+		if (!DeviceIoControl(handle, IOCTL_DISK_GET_LENGTH_INFO, NULL, 0, &length, sizeof(length), &n,
+			NULL))
+			return pp_fail_win(err, code, "cannot examine an open file");
+		facts->names = 1;
+		facts->size_bytes = (uint64_t)length.Length.QuadPart;
+		return 0;
+	}
 	facts->is_folder = (info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
 	facts->is_file = !facts->is_folder && GetFileType(handle) == FILE_TYPE_DISK &&
 		!(info.dwFileAttributes & (FILE_ATTRIBUTE_DEVICE | FILE_ATTRIBUTE_REPARSE_POINT));
