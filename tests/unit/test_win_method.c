@@ -485,6 +485,7 @@ static void test_view_range(void **state)
 	assert_int_equal(pp_win_method_write(&io, block, BLOCK, 3 * BLOCK, &code), BLOCK);
 	assert_int_equal(fake.size, 4 * BLOCK);
 	assert_int_equal(pp_win_method_write(&io, block, BLOCK, 1 * BLOCK, &code), BLOCK);
+	assert_int_equal(pp_win_method_write(&io, block, BLOCK, 2 * BLOCK, &code), BLOCK);
 	assert_int_equal(pp_win_method_sync(&io, &code), 0);
 	assert_int_equal(fake.view_at, BLOCK);
 	assert_int_equal(fake.view_bytes, 3 * BLOCK);
