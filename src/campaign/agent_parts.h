@@ -18,6 +18,7 @@
 #include "src/core/client.h"
 #include "src/core/disk_counters.h"
 #include "src/core/kmsg.h"
+#include "src/core/os.h"
 #include "src/core/target.h"
 #include "writer/writer.h"
 
@@ -82,7 +83,7 @@ struct agent_session {
 
 /* agent.c */
 void agent_say(const struct pp_agent_config *config, const char *fmt, ...)
-	__attribute__((format(gnu_printf, 2, 3)));
+	__attribute__((format(PP_FORMAT, 2, 3)));
 /* Ends the connection: the reader wakes and ends the session. Any thread. */
 void agent_session_break(struct agent_session *s);
 void agent_session_let_go(struct agent_session *s);

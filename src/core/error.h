@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "os.h"
+
 enum pp_error_class {
 	PP_ERR_NONE = 0,
 	PP_ERR_USAGE,       /* what the person wrote: options, plan, profile */
@@ -28,11 +30,11 @@ struct pp_error {
 
 /* Fills *err (may be NULL) and returns -1, so that `return pp_fail(err, ...)` reads as it acts. */
 int pp_fail(struct pp_error *err, enum pp_error_class class, const char *fmt, ...)
-	__attribute__((format(gnu_printf, 3, 4)));
+	__attribute__((format(PP_FORMAT, 3, 4)));
 
 /* The same for a refused system call: appends ": " and the system's text for code. */
 int pp_fail_os(struct pp_error *err, int64_t code, const char *fmt, ...)
-	__attribute__((format(gnu_printf, 3, 4)));
+	__attribute__((format(PP_FORMAT, 3, 4)));
 
 /* The system's text for one of its codes. On Windows the code may be an errno of the C runtime, an
  * HRESULT of a Win32 code (0x8007....) or an NTSTATUS (0xC.......): no value means two things. */
@@ -43,6 +45,6 @@ int pp_os_errno(int64_t code);
 
 /* Puts "what: " in front of the text that err already has; returns -1. */
 int pp_fail_within(struct pp_error *err, const char *fmt, ...)
-	__attribute__((format(gnu_printf, 2, 3)));
+	__attribute__((format(PP_FORMAT, 2, 3)));
 
 #endif

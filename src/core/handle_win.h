@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "os.h"
 
 /* malloc'ed; NULL: no memory, or not UTF-8. */
 wchar_t *pp_wide(const char *utf8);
@@ -50,7 +51,7 @@ int64_t pp_win_code(DWORD code);
 int64_t pp_nt_code(LONG status);
 /* pp_fail_os with GetLastError()'s code. */
 int pp_fail_win(struct pp_error *err, DWORD code, const char *fmt, ...)
-	__attribute__((format(gnu_printf, 3, 4)));
+	__attribute__((format(PP_FORMAT, 3, 4)));
 
 /* argv as one command line for CreateProcessW, which CommandLineToArgvW takes apart the same way;
  * terminated. In subprocess_win.c. */

@@ -21,6 +21,7 @@
 
 #include "buf.h"
 #include "error.h"
+#include "os.h"
 
 #define PP_KV_PAIRS_MAX 1024
 #define PP_KV_KEY_MAX   64
@@ -62,7 +63,7 @@ int pp_kv_bool_or(const struct pp_kv *kv, const char *key, bool fallback, bool *
 /* Builders append one line; a bad key is our own mistake (assert). Check buf->failed at the end. */
 void pp_kv_add(struct pp_buf *buf, const char *key, const char *value);
 void pp_kv_addf(struct pp_buf *buf, const char *key, const char *fmt, ...)
-	__attribute__((format(gnu_printf, 3, 4)));
+	__attribute__((format(PP_FORMAT, 3, 4)));
 void pp_kv_add_u64(struct pp_buf *buf, const char *key, uint64_t value);
 void pp_kv_add_i64(struct pp_buf *buf, const char *key, int64_t value);
 void pp_kv_add_bool(struct pp_buf *buf, const char *key, bool value);

@@ -16,4 +16,12 @@
 #define PP_OS_NAME "unknown"
 #endif
 
+/* Whose formats a printf-like function of ours takes, for __attribute__((format(PP_FORMAT, ...))): on
+ * Windows mingw's own, where the plain word would mean msvcrt's; clang knows no other word. */
+#if defined(_WIN32) && !defined(__clang__)
+#define PP_FORMAT gnu_printf
+#else
+#define PP_FORMAT printf
+#endif
+
 #endif

@@ -5,6 +5,7 @@
 #ifndef PP_CORE_TARGET_PARTS_H
 #define PP_CORE_TARGET_PARTS_H
 
+#include "os.h"
 #include "target.h"
 
 /* A file system found by libblkid. */
@@ -18,7 +19,7 @@ struct pp_fs_found {
 
 /* Sets *state and fails: `return pp_target_fail(&state, PP_TARGET_REFUSED, err, ...)`. */
 int pp_target_fail(enum pp_target_state *state, enum pp_target_state is, struct pp_error *err,
-	const char *fmt, ...) __attribute__((format(gnu_printf, 4, 5)));
+	const char *fmt, ...) __attribute__((format(PP_FORMAT, 4, 5)));
 
 /* Waits for the drive of the spec, checks its size and that it does not carry the system. */
 int pp_target_find_drive(const struct pp_target_spec *spec, struct pp_drive_info *drive,

@@ -36,7 +36,7 @@ struct teller {
 	void *ctx;
 };
 
-static void __attribute__((format(printf, 4, 5)))
+static void __attribute__((format(PP_FORMAT, 4, 5)))
 tell(const struct teller *t, const char *label, uint32_t error, const char *fmt, ...)
 {
 	char text[200], why[64];
