@@ -178,8 +178,12 @@ static int write_policy(const char *path, const struct pp_policy_saved *saved, s
 	return rc;
 }
 
-/* Once a campaign, before the first change; whoever resumes puts back the same. */
-static int keep_found(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err)
+/*
+ * Once a campaign, before the first change; whoever resumes puts back the same. 0: the policy has no
+ * word of its own here, *why says why; nothing will be changed. 1, -1.
+ */
+static int keep_found(struct pp_campaign *c, struct pp_stand *s, char *why, size_t why_bytes,
+	struct pp_error *err)
 {
 	struct pp_policy_answer answer;
 	char path[4608], text[PP_TEXT_SHORT];
@@ -188,9 +192,12 @@ static int keep_found(struct pp_campaign *c, struct pp_stand *s, struct pp_error
 	if (!saved_path(c, s, "found", path, sizeof(path)))
 		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", c->folder);
 	if (stat(path, &st) == 0)
-		return load_saved(s, path, err);
+		return load_saved(s, path, err) == 0 ? 1 : -1;
 	if (pp_stand_policy(c, s, &answer, err) != 0)
 		return -1;
+	pp_text_copy(why, why_bytes, answer.error);
+	if (answer.state == PP_POLICY_UNSUPPORTED)
+		return 0;
 	if (!answer.has_saved)
 		return pp_fail(err, PP_ERR_UNSUPPORTED, "the cache policy of drive '%s' cannot be read, so "
 			"it cannot be put back, and is not changed: %s", s->plan->name, answer.error[0] ?
@@ -201,7 +208,7 @@ static int keep_found(struct pp_campaign *c, struct pp_stand *s, struct pp_error
 		return -1;
 	s->policy_saved = answer.saved;
 	s->policy_known = true;
-	return 0;
+	return 1;
 }
 
 /* ---- before the campaign ---------------------------------------------------------------------- */
@@ -232,7 +239,11 @@ static int try_each(struct pp_campaign *c, struct pp_stand *s, struct pp_error *
 {
 	struct pp_policy_answer answer;
 	char why[512];
+	int known = keep_found(c, s, why, sizeof(why), err);
 	size_t k;
+
+	if (known < 0)
+		return -1;
 
 	for (k = 0; k < pp_policy_setting_count; k++) {
 		const struct pp_policy_setting *setting = &pp_policy_settings[k];
@@ -240,7 +251,7 @@ static int try_each(struct pp_campaign *c, struct pp_stand *s, struct pp_error *
 
 		if (!uses(s, setting))
 			continue;
-		rc = make(c, s, setting, &answer, why, sizeof(why), err);
+		rc = known ? make(c, s, setting, &answer, why, sizeof(why), err) : 0;
 		if (rc < 0 || (rc == 0 && settle_na(c, s, setting, why, err) != 0))
 			return -1;
 		if (rc == 0)
@@ -262,7 +273,7 @@ int pp_policies_begin(struct pp_campaign *c, struct pp_error *err)
 		if (!pp_stand_has_policies(s) || s->gone)
 			continue;
 		pp_show(c, "cache policies");
-		if (keep_found(c, s, err) != 0 || try_each(c, s, err) != 0)
+		if (try_each(c, s, err) != 0)
 			return -1;
 	}
 	return 0;

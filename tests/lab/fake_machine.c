@@ -22,7 +22,7 @@
  * late-gone, late-damaged. At a set-up: base-broken. hold-ORDER keeps an order waiting, hold-reread
  * the scan with ranges, for as long as the flag is there.
  * Of the cache policy, which is as after a power-on at each boot: policy-no-SETTING (it cannot be had), policy-sticks (a set answers and does nothing), policy-slips (after a cut's first
- * reading it changes by itself), policy-refused (not on the allow list), policy-no-restore. DIR/policy
+ * reading it changes by itself), policy-refused (not on the allow list), policy-no-restore, policy-unread. DIR/policy
  * has a line for each change: "SERIAL set cache-off", "SERIAL restore".
  * Of the switch: pdu-lies (says ok, does nothing), pdu-false-off (reads off, is on), pdu-pending,
  * hold-off (after it has switched), hold-on (before it does).
@@ -319,7 +319,10 @@ static int answer_policy(struct fake_drive *d, const struct pp_order *o, struct 
 
 	(void)err;
 	snprintf(name, sizeof(name), "policy-no-%s", s ? s->name : "restore");
-	if (o->kind != PP_ORDER_POLICY && flag("policy-refused") >= 0) {
+	if (flag("policy-unread") >= 0) {
+		a.state = PP_POLICY_UNSUPPORTED;
+		snprintf(a.error, sizeof(a.error), "fake trouble: cannot be asked");
+	} else if (o->kind != PP_ORDER_POLICY && flag("policy-refused") >= 0) {
 		a.state = PP_POLICY_REFUSED;
 		snprintf(a.error, sizeof(a.error), "the cache policy of drive '%s' may not be changed here",
 			d->serial);
@@ -338,7 +341,7 @@ static int answer_policy(struct fake_drive *d, const struct pp_order *o, struct 
 		make_policy(d, !pp_sim_drive_cache_is_on(d->sim), false);
 	}
 	fake_policy(d, &a.policy);
-	a.has_saved = o->kind == PP_ORDER_POLICY;
+	a.has_saved = o->kind == PP_ORDER_POLICY && a.state == PP_POLICY_MADE;
 	fake_saved(d, &a.saved);
 	pp_policy_answer_put(kv, &a);
 	return 0;

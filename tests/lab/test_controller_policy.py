@@ -124,6 +124,14 @@ def cannot_be_had():
             check("same", rig.check_same_judgement() == 2)
 
 
+def cannot_be_asked():
+    """M8.5 asked: a drive that has no word for its policy: all of its arms are N/A, nothing is changed."""
+    with Rig(HONEST, ["policy-unread"], **arms("cache-on, cache-off")) as rig:
+        c = rig.run("--cuts", "1")
+        check(f"{c.err}", verdicts(rig) == {"cache-on": "N/A", "cache-off": "N/A"})
+        check("nothing", changes(rig) == [] and rig.cuts() == [] and c.process.returncode == 2)
+
+
 def refused():
     """M1.5 refused: the machine's owner did not allow it: nothing is cut, no folder is in the way."""
     with Rig(HONEST, ["policy-refused"], **arms("cache-off")) as rig:
@@ -190,7 +198,8 @@ def two_drives():
 
 
 TESTS = [(f.__doc__.split(":")[0] + " " + f.__name__, f) for f in (
-    each_policy, table, safe_with_cache_off, comes_back_different, slips, cannot_be_had, refused,
+    each_policy, table, safe_with_cache_off, comes_back_different, slips, cannot_be_had,
+    cannot_be_asked, refused,
     interrupted, resumed, not_put_back, two_drives)]
 
 if __name__ == "__main__":
