@@ -463,6 +463,53 @@ static void test_policy_not_during_a_run(void **state)
 	finish();
 }
 
+/* What a drive cannot be asked or set to is an answer, and what it was of another drive is not put back. */
+static void test_policy_set(void **state)
+{
+	struct pp_policy_answer answer;
+
+	(void)state;
+	need_loop();
+	start(image);
+	wait_connected();
+	order_base(PP_TARGET_RAW);
+	assert_int_equal(policy_order(PP_ORDER_POLICY, &answer), PP_POLICY_MADE);
+	assert_int_equal(answer.policy.drive_cache, PP_CACHE_UNKNOWN); /* a loop device has no word */
+	o.saved = answer.saved;
+	o.setting = pp_policy_setting_find("cache-on");
+	assert_int_equal(policy_order(PP_ORDER_POLICY_SET, &answer), PP_POLICY_MADE);
+	assert_true(pp_policy_matches(&answer.policy, o.setting));
+	o.setting = pp_policy_setting_find("cache-off");
+	assert_int_equal(policy_order(PP_ORDER_POLICY_SET, &answer), PP_POLICY_UNSUPPORTED);
+	assert_false(pp_policy_matches(&answer.policy, o.setting));
+	assert_int_equal(answer.policy.system_cache, PP_TRUTH_YES); /* and it says what there is */
+	assert_int_equal(policy_order(PP_ORDER_POLICY_RESTORE, &answer), PP_POLICY_MADE);
+	strcpy(o.saved.serial, "ANOTHER");
+	assert_int_equal(policy_order(PP_ORDER_POLICY_RESTORE, &answer), PP_POLICY_REFUSED);
+	strcpy(o.spec.serial, "ABSENT");
+	assert_int_equal(policy_order(PP_ORDER_POLICY, &answer), PP_POLICY_UNSUPPORTED);
+	finish();
+}
+
+/* Files on the drive may be written to; that is no leave to change what holds for all of it. */
+static void test_policy_not_allowed(void **state)
+{
+	struct pp_policy_answer answer;
+
+	(void)state;
+	need_loop();
+	start("uuid:0b3a7c1e-0000-4000-8000-000000000000");
+	wait_connected();
+	order_base(PP_TARGET_FILE);
+	assert_int_equal(policy_order(PP_ORDER_POLICY, &answer), PP_POLICY_MADE); /* a look needs no leave */
+	o.saved = answer.saved;
+	o.setting = pp_policy_setting_find("cache-on");
+	assert_int_equal(policy_order(PP_ORDER_POLICY_SET, &answer), PP_POLICY_REFUSED);
+	assert_non_null(strstr(answer.error, "--allow 'policy:"));
+	assert_int_equal(policy_order(PP_ORDER_POLICY_RESTORE, &answer), PP_POLICY_REFUSED);
+	finish();
+}
+
 /* The policy holds for all of a drive: neither a folder nor a file system on it allows to change it. */
 static void test_allow_policy(void **state)
 {
@@ -846,6 +893,8 @@ int main(void)
 		cmocka_unit_test(test_poweroff),
 		cmocka_unit_test(test_one_drive_holds_up_no_other),
 		cmocka_unit_test_setup_teardown(test_refused_targets, set_up_drive, tear_down_drive),
+		cmocka_unit_test_setup_teardown(test_policy_set, set_up_drive, tear_down_drive),
+		cmocka_unit_test_setup_teardown(test_policy_not_allowed, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_whole_dialogue, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_raw_and_matrix, set_up_drive, tear_down_drive),
 		cmocka_unit_test_setup_teardown(test_noise, set_up_drive, tear_down_drive),
