@@ -41,6 +41,7 @@ static const char usage[] =
 	"      --survive-pct N      of the cache, at a cut (drawn for each)\n"
 	"      --lies-pct N         the drive lies in N % of its power cycles only\n"
 	"      --io-error-pct N     in N % of the runs a write or sync fails (3)\n"
+	"      --noise              unsynced writes beside the lanes\n"
 	"      --nobarrier          the file system sends no flushes\n"
 	"      --misses N           print so many cuts in which judge and truth differ (10)\n"
 	"      --replay SEED        tell what happens in that rig, with the same other options\n"
@@ -66,7 +67,7 @@ struct number {
 	uint64_t low, high;
 };
 
-enum { OPT_DRIVE = 1000, OPT_CONTROL_PACE, OPT_METHOD, OPT_WORKLOAD, OPT_TARGET, OPT_CRITERION, OPT_LIST, OPT_BENCH,
+enum { OPT_DRIVE = 1000, OPT_NOISE, OPT_CONTROL_PACE, OPT_METHOD, OPT_WORKLOAD, OPT_TARGET, OPT_CRITERION, OPT_LIST, OPT_BENCH,
 	OPT_JSON, OPT_NOBARRIER, OPT_CUTS, OPT_SEED, OPT_LANES, OPT_GROUP, OPT_RECORD_BYTES,
 	OPT_RECORDS, OPT_RIG_CUTS, OPT_NET_DELAY, OPT_NET_LOSS, OPT_CACHE, OPT_DESTAGE, OPT_SURVIVE,
 	OPT_LIES, OPT_MISSES, OPT_REPLAY, OPT_CAMPAIGNS, OPT_IO_ERROR,
@@ -161,6 +162,7 @@ static int take_name(struct options *o, int option, const char *text)
 	case OPT_LIST: o->list = true; break;
 	case OPT_BENCH: o->bench = true; break;
 	case OPT_JSON: o->json = true; break;
+	case OPT_NOISE: o->plan.noise = true; break;
 	case OPT_NOBARRIER: o->plan.barriers = false; break;
 	}
 	return 0;
@@ -195,6 +197,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{ "bench", no_argument, NULL, OPT_BENCH },
 		{ "json", no_argument, NULL, OPT_JSON },
 		{ "nobarrier", no_argument, NULL, OPT_NOBARRIER },
+		{ "noise", no_argument, NULL, OPT_NOISE },
 		{ "cuts", required_argument, NULL, OPT_CUTS },
 		{ "seed", required_argument, NULL, OPT_SEED },
 		{ "lanes", required_argument, NULL, OPT_LANES },

@@ -84,6 +84,9 @@ static void fill_run(const struct pp_sim_rig *rig, struct pp_run_facts *f)
 	f->fua = cache && s->fua;
 	f->no_volatile_cache = !cache;
 	f->drive_bytes = rig->disk.bytes;
+	f->noise = s->noise;
+	f->noise_run.run_id = rig->noise.run_id;
+	f->noise_run.layout = rig->noise.layout;
 	f->aftermath = rig->after;
 	f->failed = atomic_load(&rig->run.state) == PP_RUN_FAILED;
 }
@@ -96,21 +99,29 @@ static struct pp_drive_counters as_smart(const struct pp_sim_drive_counters *c)
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* M4.7: what looks lost is read three times more. */
-static int read_again(struct pp_sim_rig *rig, struct pp_case *c, const struct pp_oracle_result *seen,
+/* M4.7: what looks lost is read three times more, and so is what the noise seems to have lost. */
+static int read_again(struct pp_sim_rig *rig, struct pp_case *c, const struct pp_judgement *j,
 	struct pp_error *err)
 {
-	struct pp_scan_range *ranges;
-	size_t n = pp_oracle_ranges(seen, &ranges), i;
+	struct pp_scan_range *ranges, *of_noise;
+	size_t n = pp_oracle_ranges(&j->oracle, &ranges), m = pp_oracle_ranges(&j->noise, &of_noise), i;
+	bool ok = true;
 
-	for (i = 0; n && i < PP_REREADS_MAX; i++) {
-		c->reread[i] = pp_sim_scan(rig, ranges, n, err);
-		if (!c->reread[i])
-			break;
-		c->run.rereads++;
+	for (i = 0; ok && i < PP_REREADS_MAX; i++) {
+		if (n) {
+			c->reread[i] = pp_sim_scan(rig, ranges, n, err);
+			ok = c->reread[i] != NULL;
+			c->run.rereads += ok;
+		}
+		if (ok && m) {
+			c->noise_reread[i] = pp_sim_noise_scan(&rig->noise, of_noise, m, err);
+			ok = c->noise_reread[i] != NULL;
+			c->run.noise_run.rereads += ok;
+		}
 	}
 	free(ranges);
-	return n && c->run.rereads < PP_REREADS_MAX ? -1 : 0;
+	free(of_noise);
+	return ok ? 0 : -1;
 }
 
 static int judge_twice(struct pp_sim_rig *rig, struct pp_case *c, const struct pp_witness *w,
@@ -120,11 +131,11 @@ static int judge_twice(struct pp_sim_rig *rig, struct pp_case *c, const struct p
 
 	if (pp_judge_case(c, w, &first, j, err) != 0)
 		return -1;
-	if (!j->oracle.losses) {
+	if (!j->oracle.losses && !j->noise.losses) {
 		rig->history = first;
 		return 0;
 	}
-	if (read_again(rig, c, &j->oracle, err) != 0)
+	if (read_again(rig, c, j, err) != 0)
 		return -1;
 	pp_judgement_release(j);
 	return pp_judge_case(c, w, &rig->history, j, err);
@@ -220,6 +231,19 @@ static void compare(const struct pp_sim_rig *rig, const struct pp_judgement *j,
 	}
 }
 
+/* M7.6: noise may prove a cut only where something of it is truly gone. */
+static void compare_noise(const struct pp_sim_rig *rig, const struct pp_judgement *j,
+	struct pp_sim_outcome *out)
+{
+	if (!rig->setup.noise || rig->after != PP_AFTER_SCANNED)
+		return;
+	out->noise_lost = pp_sim_noise_lost(&rig->noise);
+	if (j->noise_lost > out->noise_lost)
+		differ(out, PP_SIM_FALSE, "noise is called lost that is not");
+	if ((rig->setup.behaviour->flags & PP_DRIVE_PROTECTED) && j->trial.noise_lost)
+		differ(out, PP_SIM_FALSE, "a protected drive is said to have lost noise");
+}
+
 static void say_losses(struct pp_sim_rig *rig, const struct pp_sim_facts *f,
 	const struct pp_judgement *j)
 {
@@ -240,8 +264,24 @@ static void say_losses(struct pp_sim_rig *rig, const struct pp_sim_facts *f,
 		(unsigned long long)j->trial.records_lost);
 }
 
+static int take_noise(struct pp_sim_rig *rig, struct pp_case *c, struct pp_witness *witness,
+	struct pp_scan **scan, struct pp_error *err)
+{
+	if (pp_sim_net_ledger(&rig->noise.net, &rig->noise.run_id, 1, &c->noise_ledger, err) != 0)
+		return -1;
+	c->has_noise_ledger = true;
+	pp_witness_add(witness, &c->noise_ledger);
+	c->noise_base = rig->noise.base;
+	rig->noise.now_ns = rig->now_ns;
+	if (rig->after != PP_AFTER_SCANNED)
+		return 0;
+	c->noise_scan = *scan = pp_sim_noise_scan(&rig->noise, NULL, 0, err);
+	c->run.noise_run.scanned = *scan != NULL;
+	return *scan ? 0 : -1;
+}
+
 int pp_sim_judge(struct pp_sim_rig *rig, struct pp_sim_outcome *out, struct pp_scan **scan,
-	struct pp_error *err)
+	struct pp_scan **noise, struct pp_error *err)
 {
 	struct pp_sim_drive_counters after = pp_sim_drive_counters_of(rig->drive, false);
 	struct pp_case c = { .has_ledger = true, .base = rig->base };
@@ -252,7 +292,7 @@ int pp_sim_judge(struct pp_sim_rig *rig, struct pp_sim_outcome *out, struct pp_s
 	int rc = -1;
 	size_t i;
 
-	*scan = NULL;
+	*scan = *noise = NULL;
 	out->cut = rig->cuts;
 	fill_cut(rig, &c.cut);
 	fill_run(rig, &c.run);
@@ -262,6 +302,8 @@ int pp_sim_judge(struct pp_sim_rig *rig, struct pp_sim_outcome *out, struct pp_s
 	if (pp_sim_net_ledger(&rig->net, &rig->run_id, rig->layout.lanes, &c.ledger, err) != 0)
 		return -1;
 	pp_witness_add(&witness, &c.ledger);
+	if (rig->setup.noise && take_noise(rig, &c, &witness, noise, err) != 0)
+		goto out;
 	if (rig->after == PP_AFTER_SCANNED && !(c.scan = *scan = pp_sim_scan(rig, NULL, 0, err)))
 		goto out;
 	if (!pp_sim_truth_settle(rig->truth, rig->after, witness.t_last_ns, &facts)) {
@@ -281,11 +323,16 @@ int pp_sim_judge(struct pp_sim_rig *rig, struct pp_sim_outcome *out, struct pp_s
 	}
 	out->trial = j.trial;
 	compare(rig, &j, &facts, out);
+	compare_noise(rig, &j, out);
 	say_losses(rig, &facts, &j);
 out:
 	pp_judgement_release(&j);
-	for (i = 0; i < PP_REREADS_MAX; i++)
+	for (i = 0; i < PP_REREADS_MAX; i++) {
 		pp_scan_free(c.reread[i]);
+		pp_scan_free(c.noise_reread[i]);
+	}
 	pp_ledger_data_release(&c.ledger);
+	if (c.has_noise_ledger)
+		pp_ledger_data_release(&c.noise_ledger);
 	return rc;
 }

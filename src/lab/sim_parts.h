@@ -8,6 +8,7 @@
 #include "sim_disk.h"
 #include "sim_kernel.h"
 #include "sim_net.h"
+#include "sim_noise.h"
 #include "sim_rig.h"
 #include "sim_truth.h"
 #include "verifier/judge.h"
@@ -28,6 +29,7 @@ struct pp_sim_rig {
 	struct pp_sim_kernel *kernel;
 	struct pp_sim_truth *truth;
 	struct pp_sim_net net;
+	struct pp_sim_noise noise;  /* where the set-up wants it */
 	int64_t now_ns;
 	uint32_t cuts;
 	bool whole;                 /* the target is built, and base is its scan */
@@ -61,9 +63,9 @@ void pp_sim_say(struct pp_sim_rig *rig, const char *fmt, ...) __attribute__((for
 struct pp_scan *pp_sim_scan(struct pp_sim_rig *rig, const struct pp_scan_range *ranges, size_t count,
 	struct pp_error *err);
 
-/* Judges the cut that has just happened and compares with the truth. *scan is what was found, the
- * caller's to free; NULL where there was nothing to scan. */
+/* Judges the cut that has just happened and compares with the truth. *scan (*noise: of the noise) is
+ * what was found, the caller's to free; NULL where there was nothing to scan. */
 int pp_sim_judge(struct pp_sim_rig *rig, struct pp_sim_outcome *out, struct pp_scan **scan,
-	struct pp_error *err);
+	struct pp_scan **noise, struct pp_error *err);
 
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "draw.h"
+#include "sim_scan.h"
 #include "src/core/record.h"
 
 #define BEAT_NS   (10 * PP_SIM_MS)
@@ -74,9 +75,10 @@ static int lay_out(struct pp_sim_rig *rig, struct pp_error *err)
 static int make_drive(struct pp_sim_rig *rig, struct pp_error *err)
 {
 	const struct pp_sim_setup *s = &rig->setup;
+	uint64_t target_bytes = pp_sim_kernel_disk_bytes(&rig->layout);
 	struct pp_sim_drive_medium medium;
 	struct pp_sim_drive_config config = { .behaviour = s->behaviour,
-		.size_bytes = pp_sim_kernel_disk_bytes(&rig->layout), .cache_bytes = s->cache_bytes,
+		.size_bytes = target_bytes + (s->noise ? pp_sim_noise_bytes() : 0), .cache_bytes = s->cache_bytes,
 		.destage_bytes_per_s = s->destage_bytes_per_s, .order = s->order,
 		.seed = draw(&rig->random) };
 	/* It has been switched on before: a drive with 0 counts nothing. */
@@ -89,7 +91,8 @@ static int make_drive(struct pp_sim_rig *rig, struct pp_error *err)
 	if (!rig->drive)
 		return -1;
 	pp_sim_drive_power_on(rig->drive, rig->now_ns);
-	return 0;
+	return s->noise ? pp_sim_noise_init(&rig->noise, &rig->disk, rig->drive, target_bytes,
+		draw(&rig->random), err) : 0;
 }
 
 struct pp_sim_rig *pp_sim_rig_new(const struct pp_sim_setup *setup, struct pp_error *err)
@@ -137,6 +140,7 @@ void pp_sim_rig_free(struct pp_sim_rig *rig)
 		free(rig->lane[i].buf);
 	pp_scan_free(rig->base);
 	pp_sim_net_release(&rig->net);
+	pp_sim_noise_release(&rig->noise);
 	pp_sim_truth_free(rig->truth);
 	pp_sim_kernel_free(rig->kernel);
 	pp_sim_drive_free(rig->drive);
@@ -144,40 +148,13 @@ void pp_sim_rig_free(struct pp_sim_rig *rig)
 	free(rig);
 }
 
-struct bytes {
-	uint8_t *data;
-	size_t bytes, room;
-};
-
-static int sink(void *ctx, const void *data, size_t bytes, struct pp_error *err)
-{
-	struct bytes *b = ctx;
-	size_t room = 2 * (b->bytes + bytes);
-	uint8_t *grown;
-
-	if (b->bytes + bytes > b->room) {
-		grown = realloc(b->data, room);
-		if (!grown)
-			return pp_fail_os(err, ENOMEM, "cannot keep a scan");
-		b->data = grown;
-		b->room = room;
-	}
-	memcpy(b->data + b->bytes, data, bytes);
-	b->bytes += bytes;
-	return 0;
-}
-
 struct pp_scan *pp_sim_scan(struct pp_sim_rig *rig, const struct pp_scan_range *ranges, size_t count,
 	struct pp_error *err)
 {
 	struct pp_scan_source source;
-	struct bytes b = { 0 };
 
 	pp_sim_kernel_source(rig->kernel, &source);
-	if (pp_scan_make(&rig->layout, &source, ranges, count, sink, &b, err) == 0)
-		return pp_scan_parse(b.data, b.bytes, err);
-	free(b.data);
-	return NULL;
+	return pp_sim_scan_source(&rig->layout, &source, ranges, count, err);
 }
 
 static void draw_id(struct pp_sim_rig *rig, struct pp_run_id *id)
@@ -253,6 +230,9 @@ static int build(struct pp_sim_rig *rig, struct pp_error *err)
 	if (scan_base(rig, err) != 0)
 		return -1;
 	pp_sim_truth_base(rig->truth);
+	rig->noise.now_ns = rig->now_ns;
+	if (rig->setup.noise && pp_sim_noise_build(&rig->noise, err) != 0)
+		return -1;
 	rig->whole = true;
 	return 0;
 }
@@ -352,6 +332,8 @@ static void begin_run(struct pp_sim_rig *rig, const struct pp_method *method)
 	pp_sim_net_start(&rig->net, draw(&rig->random), rig->setup.net_delay_ns);
 	pp_sim_net_note(&rig->net, &mark);
 	pp_sim_kernel_start(rig->kernel, method, rig->now_ns, draw(&rig->random));
+	if (rig->setup.noise)
+		pp_sim_noise_start(&rig->noise, &rig->run, rig->now_ns, rig->setup.net_delay_ns);
 	if (below(&rig->random, 100) < rig->setup.io_error_pct)
 		pp_sim_kernel_fail(rig->kernel, 1 + below(&rig->random, rig->setup.records));
 	for (i = 0; i < rig->layout.lanes; i++) {
@@ -380,6 +362,7 @@ static void set_cut(struct pp_sim_rig *rig)
 	if (below(&rig->random, 2))
 		rig->net.dark_ns = rig->now_ns +
 			(int64_t)below(&rig->random, (uint64_t)(rig->times.cut_ns - rig->now_ns));
+	rig->noise.net.dark_ns = rig->net.dark_ns;
 }
 
 static void hear(struct pp_sim_rig *rig)
@@ -439,11 +422,15 @@ static int write_until_cut(struct pp_sim_rig *rig, struct pp_error *err)
 			pp_sim_net_due_ns(&rig->net)), earlier(beat_ns, earlier(rig->wanted_ns,
 			pace_due_ns(rig))));
 
+		if (rig->setup.noise)
+			next_ns = earlier(next_ns, pp_sim_noise_due_ns(&rig->noise));
 		if (next_ns >= rig->times.cut_ns)
 			break;
 		rig->now_ns = next_ns;
 		pp_sim_kernel_advance(rig->kernel, next_ns);
 		hear(rig);
+		if (rig->setup.noise)
+			pp_sim_noise_advance(&rig->noise, next_ns);
 		if (next_ns == beat_ns) {
 			beat(rig);
 			beat_ns += BEAT_NS;
@@ -454,7 +441,8 @@ static int write_until_cut(struct pp_sim_rig *rig, struct pp_error *err)
 			set_cut(rig);
 		if (next_ns >= rig->wanted_ns)
 			rig->wanted_ns = INT64_MAX;
-		if (!pp_sim_kernel_ok(rig->kernel) || rig->net.failed)
+		if (!pp_sim_kernel_ok(rig->kernel) || rig->net.failed ||
+			(rig->setup.noise && (!rig->noise.ok || rig->noise.net.failed)))
 			return pp_fail(err, PP_ERR_SYSTEM, "simulator: no memory, or a drive that fails");
 	}
 	rig->now_ns = rig->times.cut_ns;
@@ -505,6 +493,8 @@ static int cut(struct pp_sim_rig *rig, struct pp_error *err)
 	pp_sim_net_cut(&rig->net);
 	rig->now_ns += rig->setup.net_delay_ns;
 	hear(rig);
+	if (rig->setup.noise)
+		pp_sim_noise_cut(&rig->noise, rig->now_ns);
 	rig->cuts++;
 	power_back(rig);
 	return 0;
@@ -526,7 +516,7 @@ static bool has_room(struct pp_sim_rig *rig)
 int pp_sim_rig_cut(struct pp_sim_rig *rig, const struct pp_method *method,
 	struct pp_sim_outcome *out, struct pp_error *err)
 {
-	struct pp_scan *scan = NULL;
+	struct pp_scan *scan = NULL, *noise = NULL;
 	uint32_t i;
 
 	memset(out, 0, sizeof(*out));
@@ -538,7 +528,7 @@ int pp_sim_rig_cut(struct pp_sim_rig *rig, const struct pp_method *method,
 		return -1;
 	begin_run(rig, method);
 	if (write_until_cut(rig, err) != 0 || cut(rig, err) != 0 ||
-		pp_sim_judge(rig, out, &scan, err) != 0)
+		pp_sim_judge(rig, out, &scan, &noise, err) != 0)
 		return -1;
 	for (i = 0; i < rig->layout.lanes; i++)
 		out->records += rig->lane[i].written;
@@ -548,12 +538,15 @@ int pp_sim_rig_cut(struct pp_sim_rig *rig, const struct pp_method *method,
 	/* After any loss or damage the target is rebuilt (M2.8). */
 	rig->whole = scan && out->lost == 0 && out->trial.outcome == PP_TRIAL_CLEAN && !out->veiled &&
 		!out->collateral;
+	/* What noise lost broke no promise: what stands there now is known (M7.6). */
 	if (rig->whole) {
 		pp_scan_free(rig->base);
 		rig->base = scan;
 		pp_sim_truth_base(rig->truth);
+		pp_sim_noise_base(&rig->noise, noise);
 	} else {
 		pp_scan_free(scan);
+		pp_scan_free(noise);
 	}
 	return 0;
 }

@@ -21,6 +21,7 @@ struct pp_sim_setup {
 	bool random_order;             /* overwrite */
 	bool sub_block;                /* records below a page lie in units of one (M2.5) */
 	bool fua;                      /* the drive has FUA */
+	bool noise;                    /* beside the lanes (M7.6) */
 	bool barriers;                 /* the file system sends flushes */
 	unsigned io_error_pct;         /* of runs: a write or sync of the lanes fails */
 	uint64_t cache_bytes, destage_bytes_per_s;
@@ -47,6 +48,7 @@ struct pp_sim_outcome {
 	struct pp_trial trial;         /* as judged */
 	uint64_t lost;                 /* truly */
 	uint64_t lost_of[PP_LOSS_CLASSES];
+	uint64_t noise_lost;           /* acked records of the noise, truly (sim_noise.h) */
 	bool io_error;                 /* a call failed: the run ended by itself (M2.3) */
 	uint64_t veiled;               /* see sim_truth.h */
 	uint64_t collateral, torn_only; /* see sim_truth.h */

@@ -52,6 +52,7 @@ void pp_sim_draw(const struct pp_sim_plan *plan, uint64_t seed, struct pp_sim_se
 	s->records = plan->records;
 	s->run_ns = (int64_t)plan->run_ms * 1000000;
 	s->barriers = plan->barriers;
+	s->noise = plan->noise;
 	s->io_error_pct = plan->io_error_pct;
 	s->seed = draw(&x);
 	s->workload = PICK(&x, workloads);
@@ -103,6 +104,8 @@ static void count(struct pp_sim_tally *tally, const struct pp_sim_outcome *o)
 	tally->opens += o->trial.outcome == PP_TRIAL_OPEN;
 	tally->unexposed += o->trial.outcome == PP_TRIAL_CLEAN && !o->trial.exposed;
 	tally->io_errors += o->io_error;
+	tally->noise_lost += o->noise_lost != 0;
+	tally->noise_seen += o->trial.noise_lost;
 	tally->collateral += !o->lost && o->collateral;
 	tally->torn_only += o->lost && o->lost == o->torn_only;
 	tally->veiled += !o->lost && o->veiled;

@@ -25,6 +25,7 @@ struct pp_sim_plan {
 	uint64_t cache_bytes, destage_bytes_per_s;      /* cache 0: draw both */
 	unsigned survive_pct;                           /* above 100: draw */
 	bool barriers;
+	bool noise;                                     /* M7.6 */
 	unsigned io_error_pct;                          /* of runs: a call fails in the middle (M2.3) */
 	uint32_t cuts_a_rig;                            /* must be given */
 };
@@ -36,6 +37,7 @@ struct pp_sim_tally {
 	uint64_t voids, opens, unexposed; /* as judged */
 	uint64_t collateral;             /* cuts without a loss, but with such damage (M2.5) */
 	uint64_t torn_only;              /* cuts whose only loss is a torn `untorn` write (M4.5) */
+	uint64_t noise_lost, noise_seen; /* cuts that took acked noise, truly and as judged (M7.6) */
 	uint64_t io_errors;              /* runs in which a call of the lanes failed */
 	uint64_t veiled;                 /* cuts without a loss, but damage that the rules allow for */
 	uint64_t of[PP_LOSS_CLASSES];    /* records truly lost */

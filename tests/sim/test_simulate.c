@@ -225,6 +225,27 @@ static void atomic_units_are_whole(void **state)
 	}
 }
 
+/* M7.6: lost noise proves the cut of an honest drive, costs no arm anything, and is never imagined. */
+static void noise_proves_the_cut(void **state)
+{
+	static const char *const names[] = { "honest", "protected", "ignores-both" };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		struct pp_sim_plan plan = plan_for(names[i]);
+		struct pp_sim_tally t;
+
+		plan.noise = true;
+		plan.records = 100;
+		plan.survive_pct = 0;
+		t = run(&plan, cuts_each / 2 < 24 ? 24 : cuts_each / 2);
+		assert_true((t.lost > 0) == (i == 2));
+		assert_true((t.noise_seen > 0) == (i != 1));
+		assert_true((t.noise_lost > 0) == (i != 1));
+	}
+}
+
 /* An honest drive that is not asked loses, and is not the one to blame (M8.2). */
 static bool not_asked(void *ctx, const struct pp_sim_plan *plan, uint64_t rig_seed,
 	const struct pp_sim_outcome *o)
@@ -365,6 +386,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(controls_lose),
 		cmocka_unit_test(blocks_are_shared),
 		cmocka_unit_test(atomic_units_are_whole),
+		cmocka_unit_test(noise_proves_the_cut),
 		cmocka_unit_test(no_barriers),
 		cmocka_unit_test(a_seed_gives_the_same_bytes),
 		cmocka_unit_test(campaigns),
