@@ -13,7 +13,8 @@
 
 int main(int argc, char **argv)
 {
-	const char *slash = strrchr(argv[0], '/');
+	const char *stroke = strrchr(argv[0], '\\'); /* Wine starts us by a Windows path */
+	const char *slash = stroke ? stroke : strrchr(argv[0], '/');
 	const char *name = slash ? slash + 1 : argv[0];
 
 	if (!strcmp(name, "plugpull-lab-cache"))
