@@ -106,13 +106,6 @@ static void ask_nvme(const struct work *w, struct pp_policy *p)
 		p->drive_cache == PP_CACHE_NONE ? "Identify (VWC)" : "feature 06h", cache_word(p->drive_cache));
 }
 
-static void ask_sata(const struct work *w, struct pp_policy *p)
-{
-	p->drive_cache = w->drive.drive_cache;
-	snprintf(p->drive_words, sizeof(p->drive_words), "ATA IDENTIFY word 85: %s",
-		cache_word(p->drive_cache));
-}
-
 /* Words 82, 85 and 87 as in drive_linux.c; PP_CACHE_UNKNOWN where they are not valid. */
 static enum pp_drive_cache cache_of_identify(const uint8_t page[512])
 {
@@ -121,6 +114,19 @@ static enum pp_drive_cache cache_of_identify(const uint8_t page[512])
 	if (!(pp_ata_word(page, 82) & 1 << 5))
 		return PP_CACHE_NONE;
 	return on_off(pp_ata_word(page, 85) & 1 << 5);
+}
+
+/* Asked anew: the kernel's copy is read again only some time after a SET FEATURES (libata's EH). */
+static void ask_sata(const struct work *w, struct pp_policy *p)
+{
+	uint8_t page[512] = {0};
+
+	if (ops_of(w)->sat_identify && ops_of(w)->sat_identify(w->drive.node, page) == 0)
+		p->drive_cache = cache_of_identify(page);
+	else
+		p->drive_cache = w->drive.drive_cache;
+	snprintf(p->drive_words, sizeof(p->drive_words), "ATA IDENTIFY word 85: %s",
+		cache_word(p->drive_cache));
 }
 
 static void ask_scsi(const struct work *w, struct pp_policy *p)

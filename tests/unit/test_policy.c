@@ -24,6 +24,7 @@ static struct {
 	char root[64];
 	bool has_cache, cache;  /* the drive's own */
 	bool answers;           /* ATA, NVMe, SCSI: its word can be asked */
+	bool stale, copy;       /* the kernel's copy of IDENTIFY is old, and says this */
 	bool stubborn;          /* obeys no command, without a word */
 	bool bridge;            /* sd's cache_type does not reach the disk */
 	bool bridge_cache;      /* what the bridge says in its stead */
@@ -56,6 +57,8 @@ static int fake_ata_identify(const char *node, uint8_t page[512])
 {
 	(void)node;
 	fill_identify(page);
+	if (fake.stale)
+		put_word(page, 85, fake.copy ? 0x20 : 0);
 	return fake.answers ? 0 : -1;
 }
 
@@ -552,6 +555,23 @@ static void test_kernel_that_will_not(void **state)
 	assert_true(fake.cache);
 }
 
+/* libata reads its copy of IDENTIFY again when it gets to it: the drive is asked, not the copy. */
+static void test_kernels_copy_is_old(void **state)
+{
+	struct pp_error err;
+
+	(void)state;
+	for (int on = 0; on < 2; on++) {
+		open_machine("sata-ssd");
+		fake.old_kernel = fake.stale = true;
+		fake.cache = fake.copy = !on;
+		assert_int_equal(pp_policy_set_on(&fake.host, "sda", named(on ? "cache-on" : "cache-off"),
+			NULL, &err), 0);
+		assert_int_equal(fake.cache, on);
+		assert_int_equal(read_now("sda").drive_cache, on ? PP_CACHE_ON : PP_CACHE_OFF);
+	}
+}
+
 /* sd's word does not reach a disk behind such a bridge: it is told directly. */
 static void test_bridge_is_passed(void **state)
 {
@@ -706,6 +726,7 @@ int main(void)
 		cmocka_unit_test(test_loop_that_inherited),
 		cmocka_unit_test(test_stubborn),
 		cmocka_unit_test(test_kernel_that_will_not),
+		cmocka_unit_test(test_kernels_copy_is_old),
 		cmocka_unit_test(test_bridge_is_passed),
 		cmocka_unit_test(test_fault_walk),
 		cmocka_unit_test(test_saved_text),
