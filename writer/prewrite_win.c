@@ -161,8 +161,9 @@ static int write_file(struct prewriting *p, uint32_t file, bool raw, struct pp_e
 	if (p->layout->workload == PP_FALLOCATED)
 		code = disk_allocate(p->fd, p->layout->slots * p->layout->record_bytes);
 	if (code)
-		return pp_fail_os(err, code, "cannot allocate %" PRIu64 " bytes for '%s'",
-			p->layout->slots * p->layout->record_bytes, p->name);
+		return pp_fail_os(err, code, "cannot allocate %" PRIu64 " bytes for '%s'%s",
+			p->layout->slots * p->layout->record_bytes, p->name,
+			disk_code_of(code) == DISK_CODE_UNSUPPORTED ? ": workload fallocated is n/a here" : "");
 	for (lane = 0; lane < p->layout->lanes; lane++)
 		if (pp_layout_file_of(p->layout, lane) == file &&
 			write_lane(p, lane, grows ? 1 : p->layout->slots, err) != 0)
