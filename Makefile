@@ -67,7 +67,7 @@ ALL_SRC := $(filter-out %_win.c %_macos.c,$(wildcard src/core/*.c writer/*.c ver
 ifneq ($(findstring mingw,$(HOST)),)
 ALL_SRC := $(filter-out %_linux.c %_macos.c src/core/assess_read.c,$(wildcard src/core/*.c writer/*.c \
              src/campaign/agent*.c src/campaign/orders*.c) verifier/scan.c verifier/scan_source.c \
-             verifier/scan_disk_win.c src/campaign/fields.c src/cli/cmd_agent.c src/cli/cmd_matrix.c \
+             verifier/scan_disk_win.c src/campaign/fields.c src/cli/cmd_agent.c src/cli/cmd_hand.c src/cli/cmd_matrix.c \
              $(wildcard src/cli/matrix_*.c) src/cli/cmd_policy.c \
              src/cli/dut_identify.c src/cli/identify_fields.c src/cli/identify_text.c \
              src/cli/identify_traps.c src/cli/identify_walk.c src/cli/command.c src/cli/plugpull_dut.c)

@@ -20,6 +20,7 @@
 #define RETRY_MS        100
 #define RETRY_MS_MAX    2000
 #define REFUSED_MS      30000
+#define GONE_MS         10000 /* without a listener: control has ended */
 #define POWER_WAIT_MS   120000
 
 enum after { AFTER_BREAK, AFTER_POWEROFF, AFTER_REBOOT };
@@ -309,6 +310,7 @@ int pp_agent_run(const struct pp_agent_config *config, struct pp_error *err)
 {
 	uint32_t first_ms = config->retry_ms ? config->retry_ms : RETRY_MS, wait_ms = first_ms;
 	uint32_t refused_ms = config->retry_refused_ms ? config->retry_refused_ms : REFUSED_MS;
+	int64_t gone_ns = INT64_MAX;
 	char said[512] = "";
 
 	while (!asked_to_stop(config)) {
@@ -320,6 +322,7 @@ int pp_agent_run(const struct pp_agent_config *config, struct pp_error *err)
 			said[0] = '\0';
 			wait_ms = first_ms;
 			serve_once(config, client);
+			gone_ns = pp_clock_mono_ns() + GONE_MS * PP_NS_PER_MS;
 			pause_ms(config, wait_ms);
 			continue;
 		}
@@ -327,6 +330,10 @@ int pp_agent_run(const struct pp_agent_config *config, struct pp_error *err)
 			if (err)
 				*err = why;
 			return -1;
+		}
+		if (config->once && pp_clock_mono_ns() >= gone_ns) {
+			agent_say(config, "control listens no more: this is the end");
+			return 0;
 		}
 		/* Once for each reason: a control that is away for a night fills no log. */
 		if (strcmp(said, why.text) != 0)

@@ -64,6 +64,7 @@ struct pp_agent_config {
 	int (*power)(void *ctx, bool restart, struct pp_error *err);
 	void *ctx;
 	volatile sig_atomic_t *stop;  /* may be NULL: nonzero ends the agent within half a second */
+	bool once;                    /* ends, with 0, once control has answered and is gone for 10 s */
 	uint32_t retry_ms;            /* first pause between attempts, doubled up to 2 s; 0: 100 */
 	uint32_t retry_refused_ms;    /* after a wrong key or version; 0: 30 s */
 };

@@ -66,3 +66,15 @@ int pp_by_hand_on(struct pp_campaign *c, struct pp_pdu_times *times, struct pp_e
 	times->t_sent_ns = times->t_answered_ns = times->t_read_ns = pp_clock_mono_ns();
 	return 0;
 }
+
+int64_t pp_by_hand_remind(struct pp_campaign *c, int64_t next_ns)
+{
+	int64_t now = pp_clock_mono_ns();
+
+	if (!pp_by_hand(&c->plan) || now < next_ns)
+		return next_ns;
+	if (next_ns) /* the first time there is nothing to say yet */
+		pp_say(c, "still no agent: is the machine on (else pull its plug, put it back), and does "
+			"'plugpull-dut verify', or agent, run on it?");
+	return now + REMIND_NS;
+}

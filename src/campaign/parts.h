@@ -93,6 +93,8 @@ void pp_show(struct pp_campaign *c, const char *state);
 /* by_hand.c: the same as pp_power_off and pp_power_on where a person is the switch. */
 bool pp_by_hand(const struct pp_plan *plan);
 int pp_by_hand_off(struct pp_campaign *c, struct pp_pdu_times *times, struct pp_error *err);
+/* While a machine is awaited: says now and then what a person can do; returns when to say it next. */
+int64_t pp_by_hand_remind(struct pp_campaign *c, int64_t next_ns);
 int pp_by_hand_on(struct pp_campaign *c, struct pp_pdu_times *times, struct pp_error *err);
 
 /* power.c */

@@ -265,17 +265,20 @@ static void note_alive(struct pp_campaign *c)
 int pp_power_await_boot(struct pp_campaign *c, const char *not_boot, int64_t since_ns,
 	int64_t alive_after_ns, uint32_t *cycles, struct pp_error *err)
 {
+	int64_t remind;
 	uint32_t n;
 
 	for (n = 1;; n++) {
 		int64_t deadline = pp_clock_mono_ns() + c->plan.boot_deadline_s * PP_NS_PER_S;
 
 		*cycles = n;
+		remind = 0;
 		while (pp_clock_mono_ns() < deadline) {
 			int64_t tick = pp_clock_mono_ns() + 200 * PP_NS_PER_MS;
 			int rc = pp_machine_await(&c->machine, not_boot, since_ns,
 				tick < deadline ? tick : deadline, err);
 
+			remind = pp_by_hand_remind(c, remind);
 			if (rc != 0)
 				return rc < 0 ? -1 : PP_BACK_BOOTED;
 			if (still_talks(c, not_boot, alive_after_ns)) {

@@ -91,6 +91,7 @@ static int parse_options(int argc, char **argv, struct choice *choice)
 		{ "control", required_argument, NULL, 'c' }, { "key", required_argument, NULL, 'k' },
 		{ "allow", required_argument, NULL, 'a' }, { "name", required_argument, NULL, 'n' },
 		{ "install", no_argument, NULL, 'i' }, { "uninstall", no_argument, NULL, 'u' },
+		{ "once", no_argument, NULL, 'o' }, /* of write and verify */
 		{ "service", no_argument, NULL, 's' }, /* an installed one says it of itself */
 		{ "help", no_argument, NULL, 'h' }, { 0 },
 	};
@@ -106,6 +107,7 @@ static int parse_options(int argc, char **argv, struct choice *choice)
 		case 'i': choice->install = true; break;
 		case 'u': choice->uninstall = true; break;
 		case 's': choice->service = true; break;
+		case 'o': choice->config.once = true; break;
 		case 'a':
 			if (pp_allow_add(&choice->config.allow, optarg, &err) != 0)
 				return hint(err.text);

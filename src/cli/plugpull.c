@@ -6,10 +6,12 @@
 #include "cmd_assess.h"
 #include "cmd_campaign.h"
 #include "cmd_compare.h"
+#include "cmd_hand.h"
 #include "cmd_identify.h"
 #include "cmd_judge.h"
 #include "cmd_key.h"
 #include "cmd_lab.h"
+#include "cmd_listen.h"
 #include "cmd_matrix.h"
 #include "cmd_pdu.h"
 #include "cmd_policy.h"
@@ -28,6 +30,9 @@ static const struct pp_command commands[] = {
 	{ "policy", "the write cache of a drive: show, set, put back", pp_cmd_policy },
 	{ "pdu", "the power switch by itself: on, off, cycle, status, ...", pp_cmd_pdu },
 	{ "agent", "the machine under test's end of a campaign", pp_cmd_agent },
+	{ "listen", "the same where a person pulls the plug: says when, and judges", pp_cmd_listen },
+	{ "write", "the machine's end of that: write until the plug is pulled", pp_cmd_write },
+	{ "verify", "and after it was put back: show what survived", pp_cmd_verify },
 	{ "key", "make a key that control host and agent share", pp_cmd_key },
 	{ "size", "how many cuts a criterion needs, and how many hours", pp_cmd_size },
 	{ "lab", "a machine with drives and a power switch on this computer", pp_cmd_lab },

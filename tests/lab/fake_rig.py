@@ -92,7 +92,7 @@ class Controller:
         self.rig = rig
         rig.forget_port()
         self.process = subprocess.Popen(
-            [PLUGPULL, "campaign", rig.plan_path, "--out", rig.out, *args], env=rig.env,
+            self.command(*args), env=rig.env,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         rig.controllers.append(self)
         self.lines = []
@@ -100,6 +100,9 @@ class Controller:
         self.threads = [threading.Thread(target=self._talk), threading.Thread(target=self._result)]
         for t in self.threads:
             t.start()
+
+    def command(self, *args):
+        return [PLUGPULL, "campaign", self.rig.plan_path, "--out", self.rig.out, *args]
 
     def _talk(self):
         for line in self.process.stderr:
