@@ -113,9 +113,9 @@ $(OBJ)/include/xxhash.h: $(wildcard /usr/include/xxhash.h)
 windows:
 	+$(Q)$(MAKE) CC=$(WINDOWS)-gcc $(BIN)/plugpull-dut.exe windows-tests
 
-# What of tests/windows is for both systems.
+# Of tests/windows: what is for both systems, and for Windows alone.
 .PHONY: windows-tests
-windows-tests: $(OBJ)/tests/windows/golden.exe
+windows-tests: $(patsubst %.c,$(OBJ)/%.exe,tests/windows/golden.c $(wildcard tests/windows/*_win.c))
 $(OBJ)/tests/windows/%.exe: $(OBJ)/tests/windows/%.o $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(PP_LDFLAGS) -static -o $@ $^ $(DUT_LIBS) $(LDFLAGS)
@@ -152,7 +152,8 @@ $(BIN)/plugpull-lab-drive: $(OBJ)/src/cli/lab_drive.o $(LIB)
 # One program a file; a test is C with cmocka or an executable script. See scripts/check.
 TEST_SRC := $(wildcard tests/unit/test_*.c tests/sim/test_*.c tests/pdu/test_*.c tests/lab/test_*.c)
 TEST_BIN := $(TEST_SRC:%.c=$(OBJ)/%)
-TOOL_SRC := $(wildcard tests/fuzz/fuzz_*.c tests/pdu/mock_*.c tests/lab/fake_*.c tests/bench/*.c tests/cli/*.c tests/windows/*.c)
+TOOL_SRC := $(wildcard tests/fuzz/fuzz_*.c tests/pdu/mock_*.c tests/lab/fake_*.c tests/bench/*.c tests/cli/*.c \
+             $(filter-out %_win.c,$(wildcard tests/windows/*.c)))
 TOOL_BIN := $(TOOL_SRC:%.c=$(OBJ)/%)
 
 $(TEST_BIN) $(TOOL_BIN): $(OBJ)/%: $(OBJ)/%.o $(LIB)
@@ -196,6 +197,7 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 755 build/plugpull build/plugpull-dut $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 build/plugpull-lab-guest build/plugpull-drive.so build/plugpull-lab-drive $(DESTDIR)$(PREFIX)/lib/plugpull/
+	[ ! -e build/plugpull-dut.exe ] || install -m 644 build/plugpull-dut.exe $(DESTDIR)$(PREFIX)/lib/plugpull/
 	install -m 644 pdu/profiles/*.ini $(DESTDIR)$(PREFIX)/share/plugpull/profiles/
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/
