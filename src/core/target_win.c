@@ -17,41 +17,29 @@
 #include "target_parts.h"
 #include "text.h"
 #include "volume_win.h"
+#include "win_raw.h"
 
 #include <winioctl.h>
 
-#define DISK_PREFIX    "\\\\.\\PhysicalDrive"
 #define READ_BYTES     4096U
 #define SIGNATURE_BYTES 65536U
-#define VOLUMES_MAX    256
 #define PAGE_BYTES     4096U /* of x86-64; a view begins at more, but what is written is pages */
 
 /* IOCTL_DISK_GET_DISK_ATTRIBUTES and its answer (winioctl.h, Windows 7): headers may lack them. */
 #define GET_DISK_ATTRIBUTES 0x000700f0u
-#define ATTRIBUTE_OFFLINE   1u
-#define ATTRIBUTE_READ_ONLY 2u
 struct disk_attributes {
 	DWORD version, reserved;
 	DWORDLONG attributes;
 };
 _Static_assert(GET_DISK_ATTRIBUTES == CTL_CODE(IOCTL_DISK_BASE, 0x003c, METHOD_BUFFERED,
 	FILE_ANY_ACCESS) && sizeof(struct disk_attributes) == 16, "GET_DISK_ATTRIBUTES");
+_Static_assert(ERROR_NO_MORE_FILES == PP_WIN_NO_MORE, "winerror.h");
 
 static bool control(int fd, DWORD code, void *out, DWORD out_bytes)
 {
 	DWORD n;
 
 	return DeviceIoControl(pp_handle_of(fd), code, NULL, 0, out, out_bytes, &n, NULL);
-}
-
-/* The N of \\.\PhysicalDriveN, or -1. */
-static int disk_number(const char *node)
-{
-	size_t n = strlen(DISK_PREFIX);
-
-	if (strncmp(node, DISK_PREFIX, n) != 0 || !node[n] || node[n + strspn(node + n, "0123456789")])
-		return -1;
-	return atoi(node + n);
 }
 
 /* ---- does it read? ------------------------------------------------------------------------ */
@@ -91,7 +79,7 @@ static int check_readable(const struct pp_target_spec *spec, struct pp_target *t
 	struct pp_error why = { 0 };
 	bool denied;
 
-	if (disk_number(t->drive.node) < 0 ||
+	if (pp_win_raw_number(t->drive.node) < 0 ||
 		pp_target_readable(t->drive.node, t->drive.size_bytes, &why) == 0)
 		return 0;
 	denied = why.os_code == pp_win_code(ERROR_ACCESS_DENIED);
@@ -103,58 +91,77 @@ static int check_readable(const struct pp_target_spec *spec, struct pp_target *t
 
 /* ---- raw ---------------------------------------------------------------------------------- */
 
-/* True if a volume lies on this disk; its name, as FindFirstVolume has it. */
-static bool has_volume(int number, char *name, size_t name_bytes)
+/* ctx of struct pp_win_raw_calls: the drive's descriptor, and where the list of volumes stands. */
+struct looking {
+	int fd;
+	HANDLE find;
+};
+
+static uint32_t ask_attributes(void *ctx, uint64_t *attributes)
 {
+	const struct looking *l = ctx;
+	struct disk_attributes has = { 0 };
+
+	if (!control(l->fd, GET_DISK_ATTRIBUTES, &has, sizeof(has)))
+		return GetLastError();
+	*attributes = has.attributes;
+	return 0;
+}
+
+static void ask_disks(const wchar_t *volume, struct pp_win_volume_place *place)
+{
+	union {
+		VOLUME_DISK_EXTENTS extents;
+		uint8_t room[sizeof(VOLUME_DISK_EXTENTS) + PP_WIN_EXTENTS_MAX * sizeof(DISK_EXTENT)];
+	} u = { 0 };
+	HANDLE handle = CreateFileW(volume, 0, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL, OPEN_EXISTING,
+		0, NULL);
+	DWORD got, i;
+
+	if (handle == INVALID_HANDLE_VALUE) {
+		place->code = GetLastError();
+		return;
+	}
+	if (!DeviceIoControl(handle, IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS, NULL, 0, &u, sizeof(u), &got,
+		NULL))
+		place->code = GetLastError();
+	CloseHandle(handle);
+	for (i = 0; (!place->code || place->code == ERROR_MORE_DATA) &&
+		i < u.extents.NumberOfDiskExtents && i < PP_WIN_EXTENTS_MAX; i++)
+		place->disk[place->disks++] = u.extents.Extents[i].DiskNumber;
+}
+
+static uint32_t next_volume(void *ctx, size_t i, struct pp_win_volume_place *place)
+{
+	struct looking *l = ctx;
 	wchar_t volume[64];
-	HANDLE find = FindFirstVolumeW(volume, 64);
-	bool found = false;
+	size_t n;
 
-	if (find == INVALID_HANDLE_VALUE)
-		return false;
-	do {
-		union {
-			VOLUME_DISK_EXTENTS extents;
-			uint8_t room[sizeof(VOLUME_DISK_EXTENTS) + 64 * sizeof(DISK_EXTENT)];
-		} u = { 0 };
-		size_t n = wcslen(volume);
-		DWORD got, i;
-		HANDLE handle;
-
-		if (n && volume[n - 1] == L'\\')
-			volume[n - 1] = L'\0'; /* with it, it would be the root folder */
-		handle = CreateFileW(volume, 0, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL, OPEN_EXISTING,
-			0, NULL);
-		if (handle == INVALID_HANDLE_VALUE)
-			continue;
-		if (DeviceIoControl(handle, IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS, NULL, 0, &u, sizeof(u),
-			&got, NULL))
-			for (i = 0; i < u.extents.NumberOfDiskExtents && i < 64; i++)
-				found |= (int)u.extents.Extents[i].DiskNumber == number;
-		CloseHandle(handle);
-		if (found)
-			pp_utf8_copy(name, name_bytes, volume);
-	} while (!found && FindNextVolumeW(find, volume, 64));
-	FindVolumeClose(find);
-	return found;
+	if (i == 0) {
+		l->find = FindFirstVolumeW(volume, 64);
+		if (l->find == INVALID_HANDLE_VALUE)
+			return GetLastError();
+	} else if (!FindNextVolumeW(l->find, volume, 64)) {
+		return GetLastError();
+	}
+	pp_utf8_copy(place->name, sizeof(place->name), volume);
+	place->no_disk = GetDriveTypeW(volume) == DRIVE_CDROM;
+	n = wcslen(volume);
+	if (n && volume[n - 1] == L'\\')
+		volume[n - 1] = L'\0'; /* with it, it would be the root folder */
+	ask_disks(volume, place);
+	return 0;
 }
 
 static int check_unused(struct pp_target *t, int number, struct pp_error *err)
 {
-	struct disk_attributes has = { 0 };
-	char volume[128];
+	struct looking l = { .fd = t->fd, .find = INVALID_HANDLE_VALUE };
+	struct pp_win_raw_calls calls = { &l, ask_attributes, next_volume };
+	int rc = pp_win_raw_unused(&calls, t->drive.node, (unsigned)number, &t->state, err);
 
-	if (!control(t->fd, GET_DISK_ATTRIBUTES, &has, sizeof(has)))
-		return pp_target_fail(&t->state, PP_TARGET_FAILED, err,
-			"cannot ask whether '%s' is offline: error %lu", t->drive.node, GetLastError());
-	if (has.attributes & ATTRIBUTE_READ_ONLY)
-		return pp_target_fail(&t->state, PP_TARGET_REFUSED, err, "'%s' is read-only: in diskpart, "
-			"'select disk %d', 'attributes disk clear readonly'", t->drive.node, number);
-	if (!(has.attributes & ATTRIBUTE_OFFLINE) && has_volume(number, volume, sizeof(volume)))
-		return pp_target_fail(&t->state, PP_TARGET_REFUSED, err, "'%s' has the volume '%s', which "
-			"Windows writes to: in diskpart, 'select disk %d', 'offline disk'", t->drive.node,
-			volume, number);
-	return 0;
+	if (l.find != INVALID_HANDLE_VALUE)
+		FindVolumeClose(l.find);
+	return rc;
 }
 
 static int check_signatures(const struct pp_target_spec *spec, struct pp_target *t,
@@ -173,7 +180,7 @@ static int check_signatures(const struct pp_target_spec *spec, struct pp_target 
 
 static int prove_raw(const struct pp_target_spec *spec, struct pp_target *t, struct pp_error *err)
 {
-	int number = disk_number(t->drive.node);
+	int number = pp_win_raw_number(t->drive.node);
 	GET_LENGTH_INFORMATION length;
 	STORAGE_DEVICE_NUMBER is;
 	struct pp_error why;
