@@ -99,7 +99,8 @@ bool pp_report_losses(const struct pp_verdict_arm *arm, char *out, size_t bytes)
 
 static void name_arm(const struct pp_verdict_arm *arm, char *out, size_t bytes)
 {
-	snprintf(out, bytes, "%s, %s on %s", arm->key.method, arm->key.workload, arm->key.serial);
+	snprintf(out, bytes, "%s, %s%s%s on %s", arm->key.method, arm->key.workload,
+		arm->key.setting[0] ? ", " : "", arm->key.setting, arm->key.serial);
 }
 
 void pp_report_marks(const struct pp_report_source *source, const char *marks[PP_MARKS_MAX + 1])

@@ -192,16 +192,23 @@ static const struct pp_policy_setting *setting_of(const struct arm_work *work)
 	return pp_policy_setting_find(work->arm->key.setting);
 }
 
+static bool direct_lost(const struct verdict_work *all, const struct arm_work *work);
+
 /*
  * A policy is part of the arm. What a command came to under another setting says nothing where it was
  * not asked for there, or is not what this arm rests on: with the cache off there is nothing to flush.
+ * That the cache is off is believed as long as `direct` loses nothing.
  */
-static bool settings_apart(const struct arm_work *work, const struct arm_work *other)
+static bool settings_apart(const struct verdict_work *all, const struct arm_work *work,
+	const struct arm_work *other)
 {
 	const struct pp_policy_setting *a = setting_of(work), *b = setting_of(other);
 
-	return a && b && a != b && (a->write_cache == PP_TRUTH_NO || b->flushing == PP_TRUTH_NO ||
-		!other->losses_asked);
+	if (!a || !b || a == b)
+		return false;
+	if (b->flushing == PP_TRUTH_NO || !other->losses_asked)
+		return true;
+	return a->write_cache == PP_TRUTH_NO && !direct_lost(all, work);
 }
 
 static void rule_same_command(const struct verdict_work *all, struct arm_work *work)
@@ -216,7 +223,7 @@ static void rule_same_command(const struct verdict_work *all, struct arm_work *w
 			other->arm->promise != PP_PROMISE_MEDIA || !other->losses_of_durable ||
 			!shared)
 			continue;
-		pp_verdict_reason(work, !settings_apart(work, other),
+		pp_verdict_reason(work, !settings_apart(all, work, other),
 			"same command failed in %s, %s%s%s (%s%s%s)",
 			other->arm->key.method, other->arm->key.workload,
 			other->arm->key.setting[0] ? ", " : "", other->arm->key.setting,
@@ -437,6 +444,11 @@ static struct sight look_for_sight(const struct verdict_work *all, const struct 
 			sight.longest = other;
 	}
 	return sight;
+}
+
+static bool direct_lost(const struct verdict_work *all, const struct arm_work *work)
+{
+	return look_for_sight(all, work).lost;
 }
 
 /* How many more control trials it takes at least, that is, if each of them loses. */

@@ -383,6 +383,10 @@ static const struct row rows[] = {
 		.verdict = PP_ARM_INCONCLUSIVE, .says = "same command failed" },
 	{ .rule = "M1.5", .trials = OFF("fdatasync 1 loss on"), .exit = 1, .verdict = PP_ARM_SAFE,
 		.says = "rests on the write cache being off, by the drive's own word" },
+	/* A cache that is said to be off and loses is not off: then this arm rests on the flush as well. */
+	{ .rule = "M1.5", .trials = "fdatasync 29 off nocache; direct 3 loss off; write 1 loss off; "
+		"fdatasync 1 loss on", .exit = 1, .verdict = PP_ARM_INCONCLUSIVE,
+		.says = "same command failed in fdatasync, overwrite, cache-on" },
 	{ .rule = "M1.5", .trials = "fdatasync 29 off powered nocache; direct 3 loss on; write 1 loss on",
 		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind: no control `direct`" },
 	{ .rule = "M1.5", .trials = "fdatasync 29 on; direct 29 off powered nocache; write 1 loss off",
