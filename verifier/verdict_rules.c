@@ -106,7 +106,8 @@ static const char *word_of_kernel(const struct arm_work *work)
 	if (work->losses_asked)
 		return "";
 	return work->losses_not_asked ? "the kernel did not ask the drive" :
-		"too short a run to see whether the kernel asked the drive";
+		"not known whether the kernel asked the drive: nothing counts flushes here, or the run was "
+		"too short";
 }
 
 static void say_untorn(struct arm_work *work)
@@ -206,7 +207,8 @@ static bool settings_apart(const struct verdict_work *all, const struct arm_work
 
 	if (!a || !b || a == b)
 		return false;
-	if (b->flushing == PP_TRUTH_NO || !other->losses_asked)
+	/* Where nothing counts what is sent, as on Windows, the setting itself says that nothing is. */
+	if (!other->losses_asked && (other->losses_not_asked || b->flushing == PP_TRUTH_NO))
 		return true;
 	return a->write_cache == PP_TRUTH_NO && !direct_lost(all, work);
 }
