@@ -168,6 +168,7 @@ int pp_policies_begin(struct pp_campaign *c, struct pp_error *err);
 int pp_policies_ready(struct pp_campaign *c, struct pp_error *err);
 int pp_policy_for(struct pp_campaign *c, struct pp_stand *s, const struct pp_policy_setting *setting,
 	struct pp_error *err);
+int pp_policy_for_build(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err);
 /* Reads it back, as the last thing before the run: what s->run says of it. */
 int pp_policy_before_run(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err);
 /* And after the boot: s->run.policy_after; "" where it cannot be read. */

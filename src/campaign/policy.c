@@ -279,6 +279,25 @@ int pp_policies_begin(struct pp_campaign *c, struct pp_error *err)
 	return 0;
 }
 
+/*
+ * Set-up must reach the medium (M2.8), and where a policy lasts over a restart the one of the last run
+ * may be that which drops every flush. So a target is built with flushes sent, whatever the plan names.
+ */
+int pp_policy_for_build(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err)
+{
+	static const char *const names[] = { "cache-on", "cache-off" };
+	struct pp_policy_answer answer;
+	char why[512];
+	size_t i;
+	int rc = 0;
+
+	if (!s->policy_known)
+		return 0;
+	for (i = 0; i < 2 && rc == 0; i++)
+		rc = make(c, s, pp_policy_setting_find(names[i]), &answer, why, sizeof(why), err);
+	return rc < 0 ? -1 : 0;
+}
+
 /* ---- around a run ------------------------------------------------------------------------------- */
 
 int pp_policy_for(struct pp_campaign *c, struct pp_stand *s, const struct pp_policy_setting *setting,

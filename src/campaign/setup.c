@@ -520,12 +520,13 @@ static int prewrite(struct pp_campaign *c, struct pp_stand *s, struct pp_area *a
 static int build_one(struct pp_campaign *c, struct pp_stand *s, struct pp_error *err)
 {
 	struct pp_proof *proof = malloc(sizeof(*proof));
+	uint64_t session;
 	uint32_t i;
 	int rc = -1;
 
 	if (!proof)
 		return pp_fail_os(err, ENOMEM, "cannot build a target");
-	if (s->plan->format[0] && format_drive(c, s, err) != 0)
+	if (pp_policy_for_build(c, s, err) != 0 || (s->plan->format[0] && format_drive(c, s, err) != 0))
 		goto out;
 	if (prove_or_fail(c, s, proof, err) != 0 || (!s->planned && pp_setup_areas(c, s, proof, err) != 0))
 		goto out;
@@ -533,6 +534,10 @@ static int build_one(struct pp_campaign *c, struct pp_stand *s, struct pp_error 
 		/* Speed is a service; its absence is no reason not to judge. */
 		pp_say(c, "drive %s: no speed matrix: %s", s->plan->name, err->text);
 	}
+	session = c->machine.session;
+	if (pp_policy_for_build(c, s, err) != 0 ||
+		(session != c->machine.session && prove_or_fail(c, s, proof, err) != 0))
+		goto out;
 	for (i = 0; i < c->plan.arm_sets; i++)
 		if (s->area[i].used && prewrite(c, s, &s->area[i], err) != 0)
 			goto out;

@@ -31,6 +31,7 @@ struct fake_drive {
 	bool dirty[FAKE_SECTORS];    /* of it */
 	uint64_t writes, flushes;    /* as the machine's kernel counts what it sends */
 	bool flushes_dropped;        /* the kernel believes write through (policy flushing-off) */
+	bool set_off, set_dropped;   /* the policy that was set last */
 	uint64_t kept_unsafe;        /* power losses that the drive's counter does not tell of */
 	char uuid[PP_TARGET_UUID_BYTES]; /* of its file system; "" none */
 

@@ -22,7 +22,7 @@
  * late-gone, late-damaged. At a set-up: base-broken. hold-ORDER keeps an order waiting, hold-reread
  * the scan with ranges, for as long as the flag is there.
  * Of the cache policy, which is as after a power-on at each boot: policy-no-SETTING (it cannot be had), policy-sticks (a set answers and does nothing), policy-slips (after a cut's first
- * reading it changes by itself), policy-refused (not on the allow list), policy-no-restore, policy-unread. DIR/policy
+ * reading it changes by itself), policy-refused (not on the allow list), policy-no-restore, policy-unread, policy-lasts (as on Windows: a boot leaves it as it is). DIR/policy
  * has a line for each change: "SERIAL set cache-off", "SERIAL restore".
  * Of the switch: pdu-lies (says ok, does nothing), pdu-false-off (reads off, is on), pdu-pending,
  * hold-off (after it has switched), hold-on (before it does).
@@ -145,8 +145,13 @@ static void boot(void)
 
 	if (m.cuts && flag("no-boot") >= 0)
 		return;
-	for (i = 0; i < m.drives; i++)
+	for (i = 0; i < m.drives; i++) {
 		pp_sim_drive_power_on(m.drive[i].sim, pp_clock_mono_ns());
+		if (flag("policy-lasts") < 0)
+			continue;
+		m.drive[i].flushes_dropped = m.drive[i].set_dropped;
+		pp_sim_drive_set_cache(m.drive[i].sim, pp_clock_mono_ns(), !m.drive[i].set_off);
+	}
 	raise_flag("in-run", false);
 	raise_flag("machine-off", false);
 	if (m.cuts == 0 || flag("same-boot") < 0)
@@ -307,7 +312,8 @@ static void note_policy(const struct fake_drive *d, const char *what, const char
 static void make_policy(struct fake_drive *d, bool cache_on, bool dropped)
 {
 	pp_sim_drive_set_cache(d->sim, pp_clock_mono_ns(), cache_on);
-	d->flushes_dropped = dropped;
+	d->flushes_dropped = d->set_dropped = dropped;
+	d->set_off = !cache_on;
 }
 
 static int answer_policy(struct fake_drive *d, const struct pp_order *o, struct pp_buf *kv,
