@@ -122,7 +122,10 @@ static void every_lie_is_caught(void **state)
 
 		if (b->honest)
 			continue;
-		t = run(&plan, cuts_each);
+		plan.records = 150;
+		if (b->flags & PP_DRIVE_TEARS_ATOMIC)
+			plan.method = pp_method_find("RWF_ATOMIC+RWF_DSYNC (direct)");
+		t = run(&plan, cuts_each / 2);
 		if (t.lost == 0)
 			assert_int_equal(pp_simulate(&plan, seed + 1000, 6000, &t, until_lost, NULL,
 				&err), 0);
@@ -159,7 +162,8 @@ static void classes_are_those_of_the_physics(void **state)
 		/* A capacious cache behind a slow medium, nothing of which survives. */
 		plan.cache_bytes = 8 << 20;
 		plan.survive_pct = 0;
-		t = run(&plan, cuts_each < 24 ? 24 : cuts_each);
+		plan.records = 200;
+		t = run(&plan, cuts_each / 2 < 24 ? 24 : cuts_each / 2);
 		if (!t.of[rows[i].class])
 			fail_msg("drive %s never lost a record as %s", rows[i].drive,
 				pp_loss_class_name(rows[i].class));
