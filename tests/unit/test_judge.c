@@ -243,6 +243,12 @@ static void test_rows(void **state)
 		/* M4.9: an age is a loss's; what a re-read found is none. */
 		if (r->found && (j.trial.lost_age_ns_min != -1 || j.trial.lost_age_ns_max != -1))
 			fail_msg("%s: has an age", r->rule);
+		/* M4.9: all that is gone is as old as its acks, of which there was one a ms. */
+		if ((r->after == PP_AFTER_DEVICE_GONE || r->after == PP_AFTER_FS_GONE) &&
+			(j.trial.lost_age_ns_min != 5000000 ||
+			j.trial.lost_age_ns_max != 5000000 + (CASE_RECORDS - 1) * 1000000LL))
+			fail_msg("%s: %lld to %lld ns old", r->rule, (long long)j.trial.lost_age_ns_min,
+				(long long)j.trial.lost_age_ns_max);
 		pp_judgement_release(&j);
 		pp_ledger_data_release(&c->ledger);
 		world_release(&w);
