@@ -22,6 +22,7 @@
 #define FAKE_SECTORS     (FAKE_DRIVE_BYTES / PP_DRIVE_SECTOR_BYTES)
 #define FAKE_LANES       4
 #define FAKE_UNIT_BYTES  4096
+#define FAKE_NOISE_AT    (6U << 20) /* where the file of the noise lies (M7.6) */
 
 struct fake_drive {
 	char serial[64], behaviour[32];
@@ -46,6 +47,11 @@ struct fake_drive {
 	uint8_t *buf[FAKE_LANES];
 	const struct pp_method *method;
 	bool told;                   /* the trouble of this run has happened */
+	bool noisy;                  /* noise runs beside it */
+	uint64_t noise_at;
+	struct pp_layout noise_layout;
+	struct pp_lane noise;
+	uint8_t *noise_buf;
 };
 
 static int medium_read(void *ctx, void *data, size_t bytes, uint64_t offset)
@@ -79,6 +85,8 @@ static int fake_drive_open(struct fake_drive *d, const char *serial, const char 
 	for (i = 0; i < FAKE_LANES; i++)
 		if (posix_memalign((void **)&d->buf[i], 4096, 1U << 16) != 0)
 			return pp_fail(err, PP_ERR_SYSTEM, "no memory");
+	if (posix_memalign((void **)&d->noise_buf, 4096, 1U << 16) != 0)
+		return pp_fail(err, PP_ERR_SYSTEM, "no memory");
 	d->sim = pp_sim_drive_new(&config, &medium, NULL, err);
 	if (!d->sim)
 		return -1;
@@ -155,6 +163,17 @@ static int64_t lane_write(void *ctx, const void *buf, uint32_t bytes, uint64_t o
 	return -1;
 }
 
+static int64_t noise_write(void *ctx, const void *buf, uint32_t bytes, uint64_t offset,
+	int64_t *os_code)
+{
+	struct fake_drive *d = ctx;
+
+	if (fake_write(d, pp_method_find(PP_NOISE_METHOD), buf, bytes, d->noise_at + offset) == 0)
+		return bytes;
+	*os_code = errno;
+	return -1;
+}
+
 static int lane_sync(void *ctx, enum pp_sync_call call, int64_t *os_code)
 {
 	struct fake_drive *d = ctx;
@@ -177,7 +196,7 @@ static int64_t lane_now(void *ctx)
 static void fake_forget(struct fake_drive *d)
 {
 	memset(d->dirty, 0, sizeof(d->dirty));
-	d->running = d->proven = d->told = d->flushes_dropped = false;
+	d->running = d->noisy = d->proven = d->told = d->flushes_dropped = false;
 }
 
 static void fake_policy(const struct fake_drive *d, struct pp_policy *p)

@@ -53,6 +53,7 @@ static struct machine {
 	uint32_t checks;             /* of file systems since the last of them */
 	bool silent, policy_changed, unstable_told, on_battery;
 	int64_t t_step_ns;
+	uint64_t steps;
 	struct pp_client *client;
 	struct pp_client *grave[GRAVES_MAX];
 	uint32_t graves;
@@ -268,6 +269,12 @@ static void answer_prove(struct fake_drive *d, const struct pp_order *o, struct 
 	pp_proof_put(kv, &p);
 }
 
+/* Where the file that an order names lies on the drive; a raw device is one. */
+static uint64_t file_at(const struct fake_drive *d, const struct pp_order *o)
+{
+	return d->kind == PP_TARGET_FILE && strcmp(o->file, PP_NOISE_FILE) == 0 ? FAKE_NOISE_AT : 0;
+}
+
 static int answer_prewrite(struct fake_drive *d, struct pp_order *o, struct pp_buf *kv,
 	struct pp_error *err)
 {
@@ -285,7 +292,7 @@ static int answer_prewrite(struct fake_drive *d, struct pp_order *o, struct pp_b
 				.offset = pp_layout_offset(l, lane, slot) };
 
 			pp_record_fill(record, &r);
-			if (fake_write(d, NULL, record, l->record_bytes, r.offset) != 0)
+			if (fake_write(d, NULL, record, l->record_bytes, file_at(d, o) + r.offset) != 0)
 				return pp_fail_os(err, errno, "cannot write the base");
 		}
 	if (fake_write_back(d) != 0 || fake_flush(d) != 0)
@@ -391,6 +398,28 @@ static int answer_run(struct fake_drive *d, const struct pp_order *o, struct pp_
 	return 0;
 }
 
+static void send_noise_ack(void *ctx, uint32_t lane, uint64_t first, uint64_t last)
+{
+	struct fake_drive *d = ctx;
+
+	pp_client_send_ack(m.client, d->index + PP_NOISE_INDEX, lane, first, last, NULL);
+}
+
+static int answer_noise(struct fake_drive *d, const struct pp_order *o, struct pp_error *err)
+{
+	const struct pp_lane_io io = { .ctx = d, .write = noise_write, .now_ns = lane_now };
+	const struct pp_lane_peer peer = { d, send_noise_ack };
+
+	if (!d->running || o->layout.lanes != 1 || o->layout.record_bytes > 1U << 16)
+		return pp_fail(err, PP_ERR_REFUSED, "the fake machine has no room for this noise");
+	d->noise_layout = o->layout;
+	d->noise_at = file_at(d, o);
+	pp_lane_init(&d->noise, 0, &d->noise_layout, pp_method_find(PP_NOISE_METHOD), &o->run_id, 0, &io,
+		&peer, &d->run, d->noise_buf, NULL);
+	d->noisy = true;
+	return 0;
+}
+
 static void send_io_error(const struct fake_drive *d)
 {
 	struct pp_note note = { .event = PP_NOTE_FAILED, .index = d->index, .call = "fdatasync",
@@ -443,6 +472,7 @@ static void step_lanes(void)
 	if (now - m.t_step_ns < PP_NS_PER_MS) /* some thousand records a second are enough */
 		return;
 	m.t_step_ns = now;
+	m.steps++;
 
 	for (i = 0; i < m.drives; i++) {
 		struct fake_drive *d = &m.drive[i];
@@ -451,10 +481,13 @@ static void step_lanes(void)
 			continue;
 		if (befall(d) || m.silent)
 			return;
-		for (k = 0; k < d->layout.lanes; k++)
+		/* Each sync of a lane makes the noise durable too: there must be time in between. */
+		for (k = 0; k < d->layout.lanes && (!d->noisy || m.steps % 16 == 0); k++)
 			for (n = 0; n < 6 * d->layout.group; n++)
 				if (pp_lane_step(&d->lane[k]) != PP_LANE_MORE)
 					break;
+		for (n = 0; d->noisy && n < 8 && pp_lane_step(&d->noise) == PP_LANE_MORE; n++)
+			;
 	}
 }
 
@@ -479,7 +512,7 @@ static void beat(void)
 struct scanning {
 	struct fake_drive *d;
 	uint32_t id;
-	uint64_t bytes;
+	uint64_t bytes, at; /* at: of the file, on the drive */
 	bool full;
 };
 
@@ -499,7 +532,7 @@ static int scan_read(void *ctx, uint32_t file, uint64_t offset, void *buf, size_
 	uint64_t spot = s->d->layout.region_offset;
 
 	(void)file;
-	if (fake_read(s->d, buf, bytes, offset) != 0) {
+	if (fake_read(s->d, buf, bytes, s->at + offset) != 0) {
 		*os_code = errno;
 		return -1;
 	}
@@ -539,7 +572,8 @@ static int scan_sink(void *ctx, const void *data, size_t bytes, struct pp_error 
 static int answer_scan(struct fake_drive *d, uint32_t id, const struct pp_order *o,
 	struct pp_buf *kv, struct pp_error *err)
 {
-	struct scanning s = { .d = d, .id = id, .full = o->range_count == 0 };
+	struct scanning s = { .d = d, .id = id, .full = o->range_count == 0,
+		.at = file_at(d, o) };
 	const struct pp_scan_source source = { &s, scan_size, scan_read, 512 };
 	struct pp_scanned scanned = { .direct = true };
 
@@ -574,7 +608,7 @@ static int answer(uint32_t id, struct pp_order *o, struct pp_buf *kv, struct pp_
 		return 0;
 	if (o->kind == PP_ORDER_RELEASE || o->kind == PP_ORDER_STOP) {
 		if (d)
-			d->running = false;
+			d->running = d->noisy = false;
 		if (d && o->kind == PP_ORDER_RELEASE)
 			d->proven = false;
 		if (o->kind == PP_ORDER_STOP)
@@ -606,6 +640,7 @@ static int answer(uint32_t id, struct pp_order *o, struct pp_buf *kv, struct pp_
 	case PP_ORDER_POLICY_SET:
 	case PP_ORDER_POLICY_RESTORE: return answer_policy(d, o, kv, err);
 	case PP_ORDER_RUN: return answer_run(d, o, kv, err);
+	case PP_ORDER_NOISE: return answer_noise(d, o, err);
 	case PP_ORDER_SCAN: return answer_scan(d, id, o, kv, err);
 	default: return pp_fail(err, PP_ERR_PEER, "the fake machine does not know this order");
 	}
@@ -664,8 +699,10 @@ static void serve_echo(const struct pp_frame *frame)
 
 	if (pp_echo_parse(frame, &echo, NULL) != 0)
 		return;
-	d = by_index(echo.run_index);
-	if (d && d->running && echo.lane < d->layout.lanes)
+	d = by_index(echo.run_index % PP_NOISE_INDEX);
+	if (d && d->noisy && echo.run_index >= PP_NOISE_INDEX)
+		pp_lane_echo(&d->noise, echo.last, NULL);
+	else if (d && d->running && echo.lane < d->layout.lanes)
 		pp_lane_echo(&d->lane[echo.lane], echo.last, NULL);
 }
 
@@ -678,7 +715,7 @@ static void hang_up(void)
 	m.client = NULL;
 	m.t_ready_ns = pp_clock_mono_ns() + 50 * PP_NS_PER_MS;
 	for (i = 0; i < m.drives; i++)
-		m.drive[i].running = m.drive[i].proven = false;
+		m.drive[i].running = m.drive[i].noisy = m.drive[i].proven = false;
 }
 
 static void serve(void)

@@ -104,6 +104,23 @@ def lost_classes():
             check(str(t["lost_by_class"]), t["lost_by_class"] == {label: t["records_acked"]})
 
 
+NOISE = {"drive_d": {"size_mib": 6},
+         "arms": {"methods": "fdatasync", "record_bytes": 4096, "noise": "yes"}}
+
+
+def noise():
+    """M7.6, M7.5: lost acked noise is the drive's word where it has no counter, and no loss of the arm."""
+    for drives, flags, lost in ((HONEST, ["no-counters"], True),
+                                (("FAKE1:protected",), ["no-counters"], False)):
+        with Rig(drives, flags, **NOISE) as rig:
+            c = rig.run("--cuts", "1")
+            t = rig.trials()[0]
+            check(f"{t}\n{c.err}", t["outcome"] == "clean" and t["noise_records_acked"] > 0)
+            check(f"{t}", t["noise_lost"] == lost and t["drive_lost_power"] == lost)
+            check(f"{t}", t["drive_power_witness"] == ("lost acked noise" if lost else ""))
+            check("judge says the same", rig.check_same_judgement() == 2)
+
+
 def void_blocks_safe():
     """M5.6, M8.3: the trial is void, and what is missing after it stands against SAFE."""
     with Rig(LIAR, ["uptime-large"]) as rig:
@@ -357,7 +374,7 @@ TESTS = [("M7, M8.3 an honest drive is SAFE", honest_is_safe),
          ("M8.2 a liar is UNSAFE", liar_is_unsafe)]
 TESTS += [(row[0], lambda row=row: one_cut(row)) for row in ONE_CUT]
 TESTS += [(f.__doc__.split(":")[0] + " " + f.__name__, f) for f in (
-    lost_classes, void_blocks_safe, orderly_shutdown, no_boot, scan_drops, three_voids, two_drives,
+    lost_classes, noise, void_blocks_safe, orderly_shutdown, no_boot, scan_drops, three_voids, two_drives,
     base_not_whole, by_hand, late, policy, confirm_boot, wakes,
     settles_early, unarmed, no_more_cycles, proof_file)]
 

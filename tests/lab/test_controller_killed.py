@@ -80,6 +80,28 @@ def killed(row):
         rig.await_that("nothing is left", lambda: rig.processes(besides_machine=True) == [])
 
 
+NOISE = {"drive_d": {"size_mib": 6},
+         "arms": {"methods": "fdatasync", "record_bytes": 4096, "noise": "yes"}}
+
+
+def killed_with_noise():
+    """M7.6: what was lost of the noise is found and read again by whoever resumes."""
+    for state, flag, at in (("scanning", "hold-scan", "writing"),
+                            ("re-reading", "hold-reread", "writing")):
+        with Rig(HONEST, ["no-counters"], **NOISE, **MEDIUM) as rig:
+            c = rig.start("--cuts", "1")
+            rig.await_that(at, lambda: rig.state() == at)
+            rig.flag(flag)
+            rig.await_that(state, lambda: rig.state() == state)
+            dies(rig, c)
+            rig.flag("no-counters")
+            r = rig.run("--cuts", "1", "--resume")
+            check(f"{ends(rig)}\n{r.err}", ends(rig) == [CLEAN])
+            t = rig.trials()[0]
+            check(f"{t}", t["noise_lost"] and t["drive_power_witness"] == "lost acked noise")
+            check("judge says the same", rig.check_same_judgement() == 2)
+
+
 def killed_in_setup(hold):
     with Rig(HONEST, [hold]) as rig:
         c = rig.start("--cuts", "1")
@@ -232,7 +254,7 @@ TESTS += [
     ("M6.2 another boot before the resume, a loss", lambda: another_boot(LIAR, ("loss", ""))),
 ]
 TESTS += [(f.__doc__.split(":")[0], f) for f in (
-    twice, wrote_since, interrupt_again_and_again, interrupt_after_loss, interrupt_before_agent)]
+    twice, killed_with_noise, wrote_since, interrupt_again_and_again, interrupt_after_loss, interrupt_before_agent)]
 
 if __name__ == "__main__":
     run_all(TESTS, workers=10)
