@@ -115,7 +115,9 @@ windows:
 
 # Of tests/windows: what is for both systems, and for Windows alone.
 .PHONY: windows-tests
-windows-tests: $(patsubst %.c,$(OBJ)/%.exe,tests/windows/golden.c $(wildcard tests/windows/*_win.c))
+WINDOWS_TESTS := tests/windows/golden.c $(wildcard tests/windows/*_win.c)
+windows-tests: $(WINDOWS_TESTS:%.c=$(OBJ)/%.exe)
+.SECONDARY: $(WINDOWS_TESTS:%.c=$(OBJ)/%.o)
 $(OBJ)/tests/windows/%.exe: $(OBJ)/tests/windows/%.o $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(PP_LDFLAGS) -static -o $@ $^ $(DUT_LIBS) $(LDFLAGS)
