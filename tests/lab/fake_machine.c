@@ -15,7 +15,7 @@
  * thread does everything, so a machine that is silent is silent in every respect.
  *
  * Flags of the machine, in milliseconds of a run: silent-after, fin-after, reboot-after,
- * io-error-after. At a power loss: ups (nothing happens), same-boot, orderly, keeps-power. At a
+ * io-error-after, idle-after (it writes no more, and lives on). At a power loss: ups (nothing happens), same-boot, orderly, keeps-power. At a
  * boot: no-boot, boot-ms, late-rst, uptime-large, policy. After a cut: drive-gone, drive-changed,
  * unreadable, fs-damaged, fs-unavailable (each also with .SERIAL, for one drive alone), scan-drops,
  * unstable, check-damaged, foreign-run (a slot of a run that nobody knows). Before the next run:
@@ -481,6 +481,8 @@ static void step_lanes(void)
 			continue;
 		if (befall(d) || m.silent)
 			return;
+		if (flag("idle-after") >= 0 && now - d->t_run_ns >= flag("idle-after") * PP_NS_PER_MS)
+			continue;
 		/* Each sync of a lane makes the noise durable too: there must be time in between. */
 		for (k = 0; k < d->layout.lanes && (!d->noisy || m.steps % 16 == 0); k++)
 			for (n = 0; n < 6 * d->layout.group; n++)

@@ -95,6 +95,17 @@ def one_cut(row):
             check("never SAFE", rig.arm("fdatasync")["verdict"] == "INCONCLUSIVE")
 
 
+def not_exposed():
+    """M8.1: a cut that had nothing to lose is not called clean, in no form and in no line."""
+    with Rig(HONEST, ["idle-after=100"], **SLOW_WRITE) as rig:
+        c = rig.run("--cuts", "1")
+        check(c.err, "kept, not exposed: last ack too old" in c.err and ": clean" not in c.err)
+        arm = rig.arm("fdatasync")
+        check(str(arm), (arm["cuts_clean"], arm["cuts_unexposed"]) == (0, 1))
+        check(c.out, "- 1 not exposed: last ack too old (1)" in c.out)
+        check("same", rig.check_same_judgement() == 2)
+
+
 def lost_classes():
     """M6.1, M6.3: everything acked is lost, under the right name, and the drive is left alone."""
     for flags, label in (["drive-gone"], "device-gone"), (["fs-damaged"], "fs-gone"):
@@ -374,7 +385,7 @@ TESTS = [("M7, M8.3 an honest drive is SAFE", honest_is_safe),
          ("M8.2 a liar is UNSAFE", liar_is_unsafe)]
 TESTS += [(row[0], lambda row=row: one_cut(row)) for row in ONE_CUT]
 TESTS += [(f.__doc__.split(":")[0] + " " + f.__name__, f) for f in (
-    lost_classes, noise, void_blocks_safe, orderly_shutdown, no_boot, scan_drops, three_voids, two_drives,
+    not_exposed, lost_classes, noise, void_blocks_safe, orderly_shutdown, no_boot, scan_drops, three_voids, two_drives,
     base_not_whole, by_hand, late, policy, confirm_boot, wakes,
     settles_early, unarmed, no_more_cycles, proof_file)]
 
