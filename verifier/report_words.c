@@ -174,7 +174,7 @@ const char *pp_report_rests(const struct pp_verdict *verdict, char *text, size_t
 	uint32_t clean = 0, loss = 0, write_lost = 0, direct_lost = 0, write_cuts = 0,
 		direct_cuts = 0;
 	char write[48], direct[48];
-	bool protection = false;
+	bool protection = false, cache_off = false;
 	size_t i;
 
 	for (i = 0; i < verdict->arm_count; i++) {
@@ -190,12 +190,15 @@ const char *pp_report_rests(const struct pp_verdict *verdict, char *text, size_t
 		} else if (arm->promise == PP_PROMISE_MEDIA) {
 			clean += arm->cuts_clean;
 			loss += arm->cuts_loss;
-			protection |= arm->verdict == PP_ARM_SAFE && arm->rests_on_protection;
+			if (arm->verdict == PP_ARM_SAFE && arm->rests_on_protection)
+				*(strcmp(arm->key.setting, "cache-off") == 0 ? &cache_off : &protection) = true;
 		}
 	}
-	snprintf(text, bytes, "%u clean and %u lost trials; controls: %s, %s%s", clean, loss,
+	snprintf(text, bytes, "%u clean and %u lost trials; controls: %s, %s%s%s", clean, loss,
 		control_words(write, sizeof(write), "write", write_lost, write_cuts),
-		control_words(direct, sizeof(direct), "direct", direct_lost, direct_cuts), protection ? "; SAFE rests on protection, flush not tested" : "");
+		control_words(direct, sizeof(direct), "direct", direct_lost, direct_cuts),
+		protection ? "; SAFE rests on protection, flush not tested" : "",
+		cache_off ? "; SAFE under cache-off rests on the drive's word that it is off" : "");
 	return text;
 }
 

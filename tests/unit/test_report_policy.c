@@ -120,12 +120,27 @@ static void test_rows(void **state)
 		"                        INCONCLUSIVE  -             UNSAFE\n"));
 }
 
+/* What SAFE rests on is told of the policy that it rests on. */
+static void test_rests(void **state)
+{
+	(void)state;
+	fill();
+	assert_null(strstr(report(false), "rests on the drive's word"));
+	arms[1].rests_on_protection = true;
+	report(false);
+	assert_non_null(strstr(text, "SAFE under cache-off"));
+	assert_null(strstr(text, "rests on protection"));
+	arms[3].rests_on_protection = true;
+	assert_non_null(strstr(report(false), "SAFE rests on protection"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_html),
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_rests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
