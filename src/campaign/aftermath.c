@@ -197,9 +197,6 @@ static int find_lost_noise(struct pp_campaign *c, struct pp_stand *s, bool resum
 {
 	size_t unknown = 0;
 
-	free(s->noise_ranges);
-	s->noise_ranges = NULL;
-	s->noise_range_count = 0;
 	if (!s->run.noise || !s->run.noise_run.scanned)
 		return 0;
 	if (pp_evidence_noise_losses(c->folder, c->cut.number, s->folder, &s->noise_ranges,
@@ -220,6 +217,10 @@ static int find_losses(struct pp_campaign *c, struct pp_stand *s, bool resumed,
 	free(s->ranges);
 	s->ranges = NULL;
 	s->range_count = 0;
+	/* Those of the trial before: a drive whose file system is gone now has nothing to read again. */
+	free(s->noise_ranges);
+	s->noise_ranges = NULL;
+	s->noise_range_count = 0;
 	if (s->run.aftermath != PP_AFTER_SCANNED)
 		return 0;
 	if (pp_run_save(c, s, err) != 0 || pp_evidence_would_be_losses(c->folder, c->cut.number,
@@ -464,9 +465,9 @@ static int judge_all(struct pp_campaign *c, struct pp_error *err)
 
 static void pause_for(struct pp_campaign *c, const char *what)
 {
-	pp_text_format(c->pause, sizeof(c->pause), "%s; the outlet is on. When the machine is back (repair its "
-		"boot, or boot plugpull's stick on it), 'plugpull campaign PLAN --out DIR --resume' scans "
-		"and judges this cut first", what);
+	pp_text_format(c->pause, sizeof(c->pause), "%s; the outlet is on. Once the machine is up and its agent "
+		"runs (repair its boot if it is not), 'plugpull campaign PLAN --out DIR --resume' scans and "
+		"judges this cut first", what);
 }
 
 static int no_boot(struct pp_campaign *c, struct pp_error *err)
