@@ -174,8 +174,8 @@ struct pp_alive *pp_alive_parse(const char *text, struct pp_error *err)
 		alive->ask = ask_command;
 		rc = take_words(alive, text + 4, err);
 	} else {
-		rc = pp_fail(err, PP_ERR_USAGE, "'%s' is neither tcp:HOST:PORT, ping:HOST nor "
-			"cmd:PROGRAM", text);
+		rc = pp_fail(err, PP_ERR_USAGE, "'%s' is neither agent:KEYFILE, tcp:HOST:PORT, "
+			"ping:HOST nor cmd:PROGRAM", text);
 	}
 	if (rc == 0)
 		return alive;

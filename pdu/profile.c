@@ -411,6 +411,20 @@ static int check_status_codes(struct pp_profile *profile, const char *section,
 	return 0;
 }
 
+/* The guard runs in "/" and must find the same program: a name that is on PATH, or a whole path. */
+static int check_program(struct pp_profile *profile, const char *section,
+	struct pp_profile_request *request, struct pp_error *err)
+{
+	const char *word = request->argv ? request->argv + strspn(request->argv, " \t'\"") : "/";
+	size_t length = strcspn(word, " \t'\"");
+
+	if (word[0] == '/' || word[0] == '{' || !memchr(word, '/', length))
+		return 0;
+	return pp_fail(err, PP_ERR_USAGE, "%s: [%s] argv: '%.*s' is relative to a folder; say its whole "
+		"path, for the guard runs elsewhere, or the name of a program on PATH", profile->path,
+		section, (int)length, word);
+}
+
 static bool is_oid(const char *text)
 {
 	return text[0] == '.' && !strstr(text, "..") && text[1];
@@ -439,6 +453,7 @@ static int check_request(struct pp_profile *profile, const char *section,
 	if (!request->given)
 		return 0;
 	if (check_keys(profile, section, request, err) != 0 ||
+	    check_program(profile, section, request, err) != 0 ||
 	    check_status_codes(profile, section, request, err) != 0 ||
 	    (request->oid && check_snmp(profile, section, request, err) != 0))
 		return -1;

@@ -483,10 +483,17 @@ static int run_unit(struct options *options, int argc, char **argv)
 	return EXIT_DONE;
 }
 
+struct recovery {
+	json_t *list; /* NULL: as text */
+	size_t count;
+};
+
 static void say_recovered(void *arg, const struct pp_pdu_recovered *recovered)
 {
-	json_t *list = arg;
+	struct recovery *r = arg;
+	json_t *list = r->list;
 
+	r->count++;
 	if (list) {
 		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:b, s:s, s:I, s:I}", "url",
 			recovered->url, "outlet", recovered->outlet, "restored", recovered->restored,
@@ -502,20 +509,22 @@ static void say_recovered(void *arg, const struct pp_pdu_recovered *recovered)
 
 static int run_recover(struct options *options, int argc, char **argv)
 {
-	json_t *list = options->json ? json_array() : NULL;
+	struct recovery r = { .list = options->json ? json_array() : NULL };
 	struct pp_error err = { 0 };
 	int left;
 
 	(void)argc;
 	(void)argv;
-	left = pp_pdu_recover(options->config.state_dir, 60000, say_recovered, list, &err);
+	left = pp_pdu_recover(options->config.state_dir, 60000, say_recovered, &r, &err);
 	if (left >= 0)
 		pp_pdu_recover_clear(options->config.state_dir, NULL);
 	if (options->json)
 		print_json(json_pack("{s:i, s:s, s:o}", "format", 1, "command", "recover", "outlets",
-			list));
+			r.list));
 	if (left < 0)
 		return say_error(&err, EXIT_NOT_RESTORED);
+	if (!r.count)
+		fprintf(stderr, "plugpull pdu: the journal is empty: no outlet is to be turned on\n");
 	return left ? EXIT_NOT_RESTORED : EXIT_DONE;
 }
 
@@ -536,7 +545,7 @@ static void list_profile(void *arg, const char *name, const char *path)
 			profile->status_watts || profile->watts.given, "device_restore",
 			profile->timed_off.given, "path", path));
 	else
-		printf("%-18s %-5s %-9s %-5s %-7s %s\n", name, pp_pdu_cuts_name(profile->cuts),
+		printf("%-22s %-5s %-8s %-5s %-7s %s\n", name, pp_pdu_cuts_name(profile->cuts),
 			profile->status.given ? "readback" : "n/a",
 			profile->status_watts || profile->watts.given ? "watts" : "n/a",
 			profile->timed_off.given ? "restore" : "n/a",
@@ -550,6 +559,9 @@ static int run_list(struct options *options, int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
+	if (!list)
+		printf("%-22s %-5s %-8s %-5s %-7s %s\n", "PROFILE", "CUTS", "READBACK", "WATTS",
+			"RESTORE", "DEVICE");
 	pp_profile_each(list_profile, list);
 	if (options->json)
 		print_json(json_pack("{s:i, s:s, s:o}", "format", 1, "command", "list", "profiles",

@@ -309,6 +309,28 @@ def test_witness_and_refusals():
               "pdu recover --state-dir /var/lib/plugpull" in text, text)
 
 
+def test_words():
+    """What a person gets wrong first is told before anything is switched."""
+    with tempfile.TemporaryDirectory() as folder:
+        name = os.path.join(folder, "relay.ini")
+        text = "[profile]\nname = relay\ntransport = exec\ncuts = mains\noutlet = ^1$\n"
+        for request in "off", "on", "status":
+            text += "[%s]\nargv = {program} {{id}} %s\n" % (request, request)
+        text += "state_regex = ^(on|off)$\non = on\noff = off\n"
+        for program, good in (("./relay.sh", False), ("bin/relay", False), ("relay.sh", True),
+                              ("/opt/relay", True)):
+            with open(name, "w", encoding="ascii") as f:
+                f.write(text.format(program=program))
+            code, out = pdu("check", name)
+            check("a program that the guard finds: " + program, (code == 0) == good, out)
+            check("says what to write", good or "whole path" in out, out)
+        code, out = pdu("recover", "--state-dir", folder)
+        check("an empty journal is told", code == 0 and "journal is empty" in out, out)
+        code, out = pdu("prove", "--profile", name, "--outlet", "1", "--alive", "foo", "--state-dir",
+                        folder, "--yes")
+        check("all ways to ask", code == 2 and "agent:KEYFILE" in out, out)
+
+
 def main():
     if not MOCK or not os.path.exists(PLUGPULL):
         print("skip: build/plugpull and tests/pdu/mock_pdu are not built; run 'make all tests'")
@@ -318,7 +340,7 @@ def main():
         sys.exit(77)
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         os.environ.pop(name, None)
-    tests = (test_https, test_witness_and_refusals, test_no_core, test_no_secret_anywhere)
+    tests = (test_words, test_https, test_witness_and_refusals, test_no_core, test_no_secret_anywhere)
     with ThreadPoolExecutor(len(tests)) as pool:  # mostly they wait for an outlet's time off
         for test, done in [(t, pool.submit(t)) for t in tests]:
             done.result()
