@@ -247,6 +247,26 @@ static void name_out(struct run *r)
 			(int)(dot && dot != base ? dot - base : (long)strlen(base)), base);
 }
 
+/* Before a lab is started for nothing, and its folder left beside somebody else's. */
+static int check_out(const struct run *r, struct pp_error *err)
+{
+	char plan[8300];
+	bool there = access(r->out, F_OK) == 0;
+
+	if (!pp_text_format(plan, sizeof(plan), "%s/plan.ini", r->out))
+		return pp_fail(err, PP_ERR_USAGE, "--out is too long");
+	if (r->config.resume && access(plan, F_OK) != 0)
+		return pp_fail(err, PP_ERR_USAGE, "there is no campaign in '%s' to go on with: %s", r->out,
+			there ? "it has no plan.ini" : "no such folder; leave --resume away to begin one");
+	if (!r->config.resume && there && access(plan, F_OK) != 0)
+		return pp_fail(err, PP_ERR_USAGE, "'%s' is there already and is no campaign; name a folder "
+			"with --out that is not there yet", r->out);
+	if (!r->config.resume && there)
+		return pp_fail(err, PP_ERR_USAGE, "'%s' is there already; say --resume to go on with it, or "
+			"name another folder with --out", r->out);
+	return 0;
+}
+
 static void lab_talk(const char *text)
 {
 	fprintf(stderr, "lab: %s\n", text);
@@ -332,7 +352,7 @@ static int run_campaign(struct run *r)
 	struct pp_error err;
 	int rc;
 
-	if (start_signals(&err) != 0 || open_lab(r, &err) != 0) {
+	if (start_signals(&err) != 0 || check_out(r, &err) != 0 || open_lab(r, &err) != 0) {
 		fprintf(stderr, "plugpull campaign: %s\n", err.text);
 		close_lab(r, false);
 		return 2;

@@ -114,8 +114,14 @@ static int read_name(struct given *g, const char *text, const struct options *o,
 
 static int load(struct given *g, const struct options *o, struct pp_error *err)
 {
+	struct pp_error why;
+
 	if (g->by_hand)
 		return 0;
+	if (pp_evidence_kind(g->folder, &why) == PP_EVIDENCE_NOT) {
+		*err = why;
+		return -1;
+	}
 	if (pp_evidence_check_seal(g->folder, err) != 0) {
 		fprintf(stderr, "plugpull compare: %s%s\n", err->text, o->unsealed ?
 			"; compared all the same, as --unsealed asks" :

@@ -117,7 +117,8 @@ static int take_options(int argc, char **argv, struct options *o)
 	o->act = argv[optind];
 	o->target = argv[optind + 1];
 	if (argc - optind > 2)
-		return usage_error("a second target", argv[optind + 2]);
+		return usage_error("takes one target; the policy is said by --write-cache and "
+			"--buffer-flushing. There is a second", argv[optind + 2]);
 	return -1;
 }
 

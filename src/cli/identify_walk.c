@@ -3,6 +3,7 @@
  * The way of identify through a machine: the target or every drive, each handed to a visitor that prints
  * it or makes JSON of it.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,8 +26,12 @@ int identify_find_stack(const struct pp_sysroot *sys, const char *target, struct
 		return pp_drive_of_path(sys, target, stack, err);
 	if (pp_drive_of_name(sys, target, stack, NULL) == 0)
 		return 0;
-	if (pp_drive_find(sys, target, &info, err) != 0)
+	if (pp_drive_find(sys, target, &info, err) != 0) {
+		if (strchr(target, '/') && !sys->root[0] && stat(target, &st) != 0)
+			return pp_fail_os(err, errno, "cannot open '%s', and no drive here has it for its "
+				"serial or WWN", target);
 		return -1;
+	}
 	return pp_drive_of_name(sys, info.name, stack, err);
 }
 

@@ -148,6 +148,10 @@ static int check_seal(const struct pp_show *show, struct shown *s, const char *f
 	}
 	if (kind == PP_EVIDENCE_UNFINISHED)
 		*err = why;
+	if (err->class == PP_ERR_SYSTEM && err->os_code != ENOENT) { /* --unsealed could not read it either */
+		fprintf(stderr, "plugpull %s: %s\n", show->command, err->text);
+		return -1;
+	}
 	fprintf(stderr, "plugpull %s: %s%s\n", show->command, err->text, show->unsealed ?
 		"; judged all the same, as --unsealed asks" : "; --unsealed judges it all the same");
 	return show->unsealed ? 0 : -1;

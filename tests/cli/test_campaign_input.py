@@ -184,7 +184,11 @@ def folders():
         readable(campaign(rig, "--resume"), ["is not the plan", "plan.ini"])
         rig.plan()
         rig.out += ".none"
-        readable(campaign(rig, "--resume"), ["plan.ini"])
+        readable(campaign(rig, "--resume"), ["no campaign in", "--resume"])
+        os.mkdir(rig.out)
+        readable(campaign(rig, "--resume"), ["no campaign in", "no plan.ini"])
+        readable(campaign(rig, "--cuts", "1"), ["is no campaign", "--out"])
+        check("and nothing is put there", os.listdir(rig.out) == [])
 
 
 def earlier_of_the_plan():

@@ -73,6 +73,7 @@ def compare():
                 ((fixed + "#", honest), "names no arm"),
                 ((fixed, "3/2"), "neither a folder nor K/N"),
                 ((fixed, e.path("none")), "No such file"),
+                ((fixed, e.dir), "is no evidence"),
                 ((fixed,), "takes two")):
             got = plugpull("compare", *args, status=2)
             check(got.stderr, words in got.stderr and got.stdout == "")
