@@ -18,6 +18,7 @@
 #define PP_AGES_MAX   4
 #define PP_WITHIN     3  /* the last 10, 100, 1000 ms before the end */
 #define PP_WITHIN_100_MS 1 /* index of 100 ms in it */
+#define PP_WITHIN_1_S    2
 #define PP_TEAR_UNITS 12 /* 512 bytes << 0 ... 11: up to 1 MiB (M4.8) */
 
 /* Classes of loss (M4.4); the order is that of reports. */

@@ -360,8 +360,8 @@ bool pp_verdict_shows_cache(const struct pp_arm_key *key)
 	return false;
 }
 
-/* Records that the arm acks in the last 100 ms before a cut (pace.h). */
-static uint64_t pace_of(const struct arm_work *work)
+/* Records that the arm acks so shortly before a cut (pace.h). */
+static uint64_t pace_of(const struct arm_work *work, size_t within)
 {
 	uint64_t *counts = calloc(work->count + 1, sizeof(*counts)), median;
 	size_t i, n = 0;
@@ -370,22 +370,22 @@ static uint64_t pace_of(const struct arm_work *work)
 		return 0; /* no control is slow enough for that: never SAFE for want of memory */
 	for (i = 0; i < work->count; i++)
 		if (pp_trial_standing(work->trials[i]) == STANDS_CLEAN)
-			counts[n++] = work->trials[i]->acked_within[PP_WITHIN_100_MS];
+			counts[n++] = work->trials[i]->acked_within[within];
 	median = pp_pace_median(counts, n);
 	free(counts);
 	return median;
 }
 
 /* Losses of a control that speak for an arm of this pace. */
-static uint32_t losses_at_pace(const struct arm_work *control, uint64_t pace, uint32_t record_bytes)
+static uint32_t losses_at_pace(const struct arm_work *control, const uint64_t pace[PP_WITHIN],
+	uint32_t record_bytes)
 {
 	uint32_t quick = 0;
 	size_t i;
 
 	for (i = 0; i < control->count; i++)
 		if (pp_trial_standing(control->trials[i]) == STANDS_LOSS &&
-			!pp_pace_speaks_for(control->trials[i]->acked_within[PP_WITHIN_100_MS],
-				control->arm->key.record_bytes, pace, record_bytes))
+			!pp_pace_speaks_for(control->trials[i], pace, record_bytes))
 			quick++;
 	return quick < control->cache_losses ? control->cache_losses - quick : 0;
 }
@@ -414,10 +414,12 @@ static bool same_cache(const struct pp_arm_key *a, const struct pp_arm_key *b)
 static struct sight look_for_sight(const struct verdict_work *all, const struct arm_work *work)
 {
 	struct sight sight = { 0 };
-	uint64_t pace = pace_of(work);
+	uint64_t pace[PP_WITHIN];
 	uint32_t lost, cuts;
 	size_t i;
 
+	for (i = 0; i < PP_WITHIN; i++)
+		pace[i] = pace_of(work, i);
 	for (i = 0; i < all->verdict->arm_count; i++) {
 		const struct arm_work *other = &all->arms[i];
 		const struct pp_arm_key *key = &other->arm->key;
@@ -554,7 +556,7 @@ static void rule_sight(const struct verdict_work *all, struct arm_work *work)
 		missing = controls_missing(arm->control_lost, arm->control_cuts, clean);
 		if (sight.too_quick)
 			snprintf(quick, sizeof(quick), " (%u that lost wrote more than twice as fast as "
-				"this arm)", sight.too_quick);
+				"this arm, or had stopped)", sight.too_quick);
 		pp_verdict_reason(work, true,
 			"rig too blind: `direct` lost in %u of %u cut%s%s (%s); "
 			"at least %u more control cut%s missing%s",

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WITHIN_PER_S 10 /* a second has as many of the 100 ms that acks are counted in */
-
 bool pp_arm_owns(const struct pp_campaign *c, const struct pp_stand *s,
 	const struct pp_arm_state *arm, const struct pp_trial *t)
 {
@@ -26,32 +24,32 @@ bool pp_arm_owns(const struct pp_campaign *c, const struct pp_stand *s,
 		t->key.record_bytes == a->record_bytes && t->key.noise == a->noise;
 }
 
-uint64_t pp_arm_pace(const struct pp_campaign *c, const struct pp_stand *s,
-	const struct pp_arm_state *arm)
+void pp_arm_pace(const struct pp_campaign *c, const struct pp_stand *s,
+	const struct pp_arm_state *arm, uint64_t pace[PP_WITHIN])
 {
 	const struct pp_evidence *e = &c->evidence;
-	uint64_t *acked = malloc((e->trial_count + 1) * sizeof(*acked)), median;
-	size_t k, n = 0;
+	uint64_t *acked = malloc((e->trial_count + 1) * sizeof(*acked));
+	size_t k, n, w;
 
-	if (!acked)
-		return UINT64_MAX;
-	for (k = 0; k < e->trial_count; k++)
-		if (e->trials[k].outcome == PP_TRIAL_CLEAN && pp_arm_owns(c, s, arm, &e->trials[k]))
-			acked[n++] = e->trials[k].acked_within[PP_WITHIN_100_MS];
-	median = pp_pace_median(acked, n);
+	for (w = 0; w < PP_WITHIN; w++) {
+		for (k = n = 0; acked && k < e->trial_count; k++)
+			if (e->trials[k].outcome == PP_TRIAL_CLEAN && pp_arm_owns(c, s, arm, &e->trials[k]))
+				acked[n++] = e->trials[k].acked_within[w];
+		pace[w] = pp_pace_median(acked, acked ? n : 0);
+	}
 	free(acked);
-	return median;
 }
 
 /* Of the arm, all lanes together; 0: not known. */
 static double records_per_s(const struct pp_campaign *c, const struct pp_stand *s,
 	const struct pp_arm_state *arm)
 {
-	uint64_t pace = pp_arm_pace(c, s, arm);
+	uint64_t pace[PP_WITHIN];
 	size_t i;
 
-	if (pace != UINT64_MAX)
-		return (double)(pace ? pace : 1) * WITHIN_PER_S;
+	pp_arm_pace(c, s, arm, pace);
+	if (pace[PP_WITHIN_100_MS] != UINT64_MAX)
+		return (double)pp_pace_per_s(pace);
 	for (i = 0; i < c->evidence.speed_count; i++)
 		if (strcmp(c->evidence.speed[i].serial, s->drive.info.serial) == 0 &&
 			strcmp(c->evidence.speed[i].method, arm->method->name) == 0 &&

@@ -148,13 +148,13 @@ void pp_schedule_count(struct pp_campaign *c); /* counts all trials of the evide
 /* Chooses the next arm of every drive; false when there is nothing left to do. */
 bool pp_schedule_next(struct pp_campaign *c);
 
-/* pace.c: trials of this arm; records that it acks in 100 ms as a median of its clean trials,
- * UINT64_MAX without any; what `direct` is held to in its next run: records a second of each lane,
+/* pace.c: trials of this arm; records that it acks shortly before a cut, as medians of its clean trials
+ * (verifier/pace.h), UINT64_MAX without any; what `direct` is held to in its next run: records a second of each lane,
  * 0 for everything else and where nothing is known (M7.3). */
 bool pp_arm_owns(const struct pp_campaign *c, const struct pp_stand *s,
 	const struct pp_arm_state *arm, const struct pp_trial *t);
-uint64_t pp_arm_pace(const struct pp_campaign *c, const struct pp_stand *s,
-	const struct pp_arm_state *arm);
+void pp_arm_pace(const struct pp_campaign *c, const struct pp_stand *s,
+	const struct pp_arm_state *arm, uint64_t pace[PP_WITHIN]);
 uint32_t pp_control_pace(const struct pp_campaign *c, const struct pp_stand *s,
 	const struct pp_arm_state *control);
 

@@ -249,16 +249,16 @@ static struct pp_arm_state *least(const struct pp_campaign *c, struct pp_stand *
 static uint32_t losses_for(const struct pp_campaign *c, const struct pp_stand *s,
 	const struct pp_arm_state *control, const struct pp_arm_state *arm)
 {
-	uint64_t pace = pp_arm_pace(c, s, arm);
+	uint64_t pace[PP_WITHIN];
 	uint32_t lost = 0;
 	size_t k;
 
+	pp_arm_pace(c, s, arm, pace);
 	for (k = 0; k < c->evidence.trial_count; k++) {
 		const struct pp_trial *t = &c->evidence.trials[k];
 
 		lost += t->outcome == PP_TRIAL_LOSS && pp_arm_owns(c, s, control, t) &&
-			pp_pace_speaks_for(t->acked_within[PP_WITHIN_100_MS], t->key.record_bytes, pace,
-				c->plan.arms[arm->set].record_bytes);
+			pp_pace_speaks_for(t, pace, c->plan.arms[arm->set].record_bytes);
 	}
 	return lost;
 }

@@ -58,17 +58,17 @@ static int one_cut(struct campaign *c, const struct pp_method *method, struct pp
 /* What the controller holds `direct` to, once the arm has been cut (campaign/pace.c). */
 static uint32_t pace_of_arm(const struct campaign *c)
 {
-	uint64_t acked[TRIALS_MOST], median;
-	size_t i, n = 0;
+	uint64_t acked[TRIALS_MOST], pace[PP_WITHIN];
+	size_t i, n = 0, w;
 
-	for (i = 0; c->paced && i < c->count; i++)
-		if (c->trials[i].outcome == PP_TRIAL_CLEAN &&
-			strcmp(c->trials[i].key.method, c->method->name) == 0)
-			acked[n++] = c->trials[i].acked_within[PP_WITHIN_100_MS];
-	if (!n)
-		return 0;
-	median = pp_pace_median(acked, n);
-	return (uint32_t)(median ? 10 * median : 10);
+	for (w = 0; w < PP_WITHIN; w++) {
+		for (i = n = 0; c->paced && i < c->count; i++)
+			if (c->trials[i].outcome == PP_TRIAL_CLEAN &&
+				strcmp(c->trials[i].key.method, c->method->name) == 0)
+				acked[n++] = c->trials[i].acked_within[w];
+		pace[w] = pp_pace_median(acked, n);
+	}
+	return n ? (uint32_t)pp_pace_per_s(pace) : 0;
 }
 
 static int some_cuts(struct campaign *c, const char *method, uint32_t n, struct pp_error *err)

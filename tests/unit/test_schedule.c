@@ -292,6 +292,13 @@ static void test_pace(void **state)
 	add_trial(a, PP_TRIAL_VOID);
 	add_trial(a, PP_TRIAL_LOSS);
 	assert_int_equal(pp_control_pace(&c, &stands[0], direct), 500);
+	/* Of a slow arm the last second says more than a tenth of it. */
+	trials[0].acked_within[PP_WITHIN_100_MS] = 0;
+	trials[0].acked_within[PP_WITHIN_1_S] = 3;
+	assert_int_equal(pp_control_pace(&c, &stands[0], direct), 3);
+	trials[0].acked_within[PP_WITHIN_1_S] = 0;
+	assert_int_equal(pp_control_pace(&c, &stands[0], direct), 1);
+	trials[0].acked_within[PP_WITHIN_100_MS] = 50;
 	/* Fewer bytes a record: fewer records of the control's size. */
 	c.plan.arms[direct->set].record_bytes = 8192;
 	assert_int_equal(pp_control_pace(&c, &stands[0], direct), 500);

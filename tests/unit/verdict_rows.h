@@ -205,7 +205,17 @@ static const struct row rows[] = {
 	{ .rule = "M7.3", .trials = "fdatasync 29 slow; direct 4 loss quick; write 1 loss", .exit = 2,
 		.verdict = PP_ARM_INCONCLUSIVE,
 		.says = "`direct` lost in 0 of 0 cuts at this arm's pace (0.0 %); at least 2 more control "
-			"cuts missing (4 that lost wrote more than twice as fast as this arm)" },
+			"cuts missing (4 that lost wrote more than twice as fast as this arm, or had stopped)" },
+	/* One that had paused for a tenth of a second, or for longer, had filled the cache before. */
+	{ .rule = "M7.3", .trials = "fdatasync 29 slow; direct 4 loss stalled; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "`direct` lost in 0 of 0 cuts at this arm's pace" },
+	{ .rule = "M7.3", .trials = HELD "direct 3 loss unexposed; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "`direct` lost in 0 of 0 cuts at this arm's pace" },
+	/* Five a second and forty look alike in 100 ms. */
+	{ .rule = "M7.3", .trials = "fdatasync 29 sluggish; direct 4 loss forty; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "`direct` lost in 0 of 0 cuts at this arm's pace" },
+	{ .rule = "M7.3", .trials = "fdatasync 29 sluggish; direct 4 loss sluggish; write 1 loss",
+		.verdict = PP_ARM_SAFE },
 	/* One that kept everything although it was quicker is a trial like any other. */
 	{ .rule = "M7.3", .trials = "fdatasync 29 slow; direct 2 loss slow; direct 8 quick; "
 		"direct 4 loss quick; write 1 loss", .exit = 2, .verdict = PP_ARM_INCONCLUSIVE,
