@@ -458,6 +458,8 @@ static void count_arm(struct arm_work *work)
 		count_trial(work, work->trials[i]);
 	count_earlier(work);
 	settle_commands(work);
+	if (work->method && work->method->untorn)
+		work->rests_on |= RESTS_ON_UNTORN;
 	work->arm->loss_bound_95 = loss_bound(work);
 }
 

@@ -213,23 +213,38 @@ static bool settings_apart(const struct verdict_work *all, const struct arm_work
 	return a->write_cache == PP_TRUTH_NO && !direct_lost(all, work);
 }
 
+/* The commands of an arm that failed in another: a torn write breaks the word that it comes whole, and
+ * says nothing of flush and FUA; a lost one the reverse. */
+static unsigned failed_in(const struct arm_work *other, const struct arm_work *work)
+{
+	unsigned shared = other->rests_on & work->rests_on;
+
+	return (other->losses_of_durable ? shared & ~(unsigned)RESTS_ON_UNTORN : 0) |
+		(other->untorn_broken ? shared & RESTS_ON_UNTORN : 0);
+}
+
+static const char *command_name(unsigned commands)
+{
+	return commands & RESTS_ON_FLUSH ? "flush" : commands & RESTS_ON_FUA ? "FUA" : "untorn write";
+}
+
 static void rule_same_command(const struct verdict_work *all, struct arm_work *work)
 {
 	size_t i;
 
 	for (i = 0; i < all->verdict->arm_count; i++) {
 		const struct arm_work *other = &all->arms[i];
-		unsigned shared = other->rests_on & work->rests_on;
+		unsigned failed = failed_in(other, work);
 
 		if (other == work || strcmp(other->arm->key.serial, work->arm->key.serial) != 0 ||
-			other->arm->promise != PP_PROMISE_MEDIA || !other->losses_of_durable ||
-			!shared)
+			other->arm->promise != PP_PROMISE_MEDIA || !failed)
 			continue;
-		pp_verdict_reason(work, !settings_apart(all, work, other),
+		/* No cache policy makes a torn write whole. */
+		pp_verdict_reason(work, failed & RESTS_ON_UNTORN || !settings_apart(all, work, other),
 			"same command failed in %s, %s%s%s (%s%s%s)",
 			other->arm->key.method, other->arm->key.workload,
 			other->arm->key.setting[0] ? ", " : "", other->arm->key.setting,
-			shared & RESTS_ON_FLUSH ? "flush" : "FUA",
+			command_name(failed),
 			other->losses_asked ? "" : "; there ", word_of_kernel(other));
 	}
 }

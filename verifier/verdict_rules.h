@@ -25,7 +25,7 @@ enum standing pp_trial_standing(const struct pp_trial *trial);
 bool pp_standing_counts(enum standing standing);
 
 /* What the drive is asked for (M8.3, "rests on the same command"). */
-enum { RESTS_ON_FLUSH = 1, RESTS_ON_FUA = 2 };
+enum { RESTS_ON_FLUSH = 1, RESTS_ON_FUA = 2, RESTS_ON_UNTORN = 4 };
 
 /* One arm at work. The result's fields are in *arm; these serve the rules alone. */
 struct arm_work {

@@ -377,6 +377,17 @@ static const struct row rows[] = {
 		.exit = 1, .verdict = PP_ARM_UNSAFE, .says_not = "did not ask" },
 	{ .rule = "M4.5", .trials = "atomic 1 tears; dsync-direct 29; " SEEN, .arm = "dsync-direct",
 		.exit = 1, .verdict = PP_ARM_SAFE, .says_not = "same command" },
+	/* But another arm's word that writes come whole does. */
+	{ .rule = "M8.3", .trials = "atomic 29; atomic 1 tears ext4; " SEEN, .arm = "atomic", .exit = 1,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "same command failed in RWF_ATOMIC+RWF_DSYNC (direct), "
+		"overwrite (untorn write)" },
+	{ .rule = "M8.3", .trials = "atomic 29; atomic 1 tears lanes4 notasked; " SEEN, .arm = "atomic",
+		.exit = 1, .verdict = PP_ARM_INCONCLUSIVE, .says = "same command", .says_not = "did not ask" },
+	{ .rule = "M8.3", .trials = "atomic 29 off powered nocache; direct 29 off powered nocache; "
+		"write 1 loss off; atomic 1 tears on", .arm = "atomic", .exit = 1,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "same command failed" },
+	{ .rule = "M8.3", .trials = "atomic 29; atomic 1 tears S2; " SEEN, .arm = "atomic", .exit = 1,
+		.verdict = PP_ARM_SAFE },
 	{ .rule = "M4.5", .trials = "atomic 1 loss; dsync-direct 29; " SEEN, .arm = "dsync-direct",
 		.exit = 1, .verdict = PP_ARM_INCONCLUSIVE, .says = "same command" },
 
