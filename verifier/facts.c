@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "src/core/policy.h"
 
 enum field_type { TEXT, TEXT_SINCE, I64, U32, U64, BOOL };
 
@@ -303,6 +304,10 @@ static int get_run(struct pp_json_in *in, struct pp_run_facts *facts)
 	if (!pp_method_find(facts->method))
 		return pp_fail(in->err, PP_ERR_EVIDENCE, "'%s': this tool knows no method '%s'", in->where,
 			facts->method);
+	/* What a policy means decides what speaks for what: one of a later version is not guessed at. */
+	if (facts->setting[0] && !pp_policy_setting_find(facts->setting))
+		return pp_fail(in->err, PP_ERR_EVIDENCE, "'%s': this tool knows no policy '%s'", in->where,
+			facts->setting);
 	if (facts->noise && get_noise(in, json_object_get(object, "noise_run"), &facts->noise_run) != 0)
 		return -1;
 	return get_layout(in, json_object_get(object, "layout"), &facts->layout);

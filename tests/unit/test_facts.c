@@ -184,7 +184,7 @@ static const struct {
 	{ "unit_bytes", NULL, 0, NULL }, { "slots", NULL, 1, NULL },
 	{ "slots", NULL, (json_int_t)1 << 62, NULL }, { "region_offset", NULL, 1, NULL },
 	{ "workload", NULL, 0, "scribble" },
-	{ NULL, "method", 0, "fdatasink" }, { NULL, "aftermath", 0, "fine" },
+	{ NULL, "method", 0, "fdatasink" }, { NULL, "setting", 0, "cache-of" }, { NULL, "aftermath", 0, "fine" },
 	{ NULL, "target", 0, "tape" }, { NULL, "run_id", 0, "5a" }, { NULL, "run_id", 0, "" },
 	{ NULL, "format", 2, NULL },
 };
