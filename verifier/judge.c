@@ -45,6 +45,13 @@ static bool pure_fua(const struct pp_run_facts *r, const struct pp_method *metho
 		r->layout.workload == PP_OVERWRITE && strcmp(r->fs, "btrfs") != 0;
 }
 
+/* Where FUA is not sent as such: Linux sends a flush instead, Windows nothing (verdict.c). */
+static bool becomes_flush(const struct pp_case *c, const struct pp_method *method)
+{
+	return method->may_send_fua && !pure_fua(&c->run, method) &&
+		!(strncmp(c->cut.kernel, "Windows ", 8) == 0 && c->run.layout.workload == PP_OVERWRITE);
+}
+
 /* ---- flushes: did the kernel ask the drive? (M8.2) ---------------------------------------- */
 
 /*
@@ -90,7 +97,7 @@ static void count_flushes(const struct pp_case *c, const struct pp_method *metho
 	t->flushes_per_sync = j->syncs ? (double)j->flushes / (double)j->syncs : 0;
 	t->asked = method->passthrough || pure_fua(&c->run, method) ? PP_ASKED
 		: asked_by(j->flushes, j->syncs, c->run.layout.lanes);
-	t->via_flush = method->may_send_fua && !pure_fua(&c->run, method);
+	t->via_flush = becomes_flush(c, method);
 }
 
 /* ---- exposure (M8.1) ------------------------------------------------------------------------ */

@@ -26,6 +26,8 @@ struct row {
 	bool torn;                 /* a record in flight */
 	bool untorn_broken;        /* that must be said */
 	int asked;                 /* enum pp_asked + 1; 0: whatever */
+	bool raw, windows;
+	int via;                   /* flush: 1 it must say so, -1 it must not, 0 whatever */
 	size_t beats;              /* only so many of the last heartbeats; 0: all */
 };
 
@@ -92,6 +94,10 @@ static const struct row rows[] = {
 		.outcome = PP_TRIAL_CLEAN, .reason = "" },
 	{ .rule = "M8.1 and 51 ms before", .last_ack_ms = -56, .outcome = PP_TRIAL_CLEAN, .reason = "",
 		.unexposed = true },
+	{ .rule = "M8.4 Linux flushes after FUA to a raw device", .method = "open_datasync (direct)",
+		.raw = true, .outcome = PP_TRIAL_CLEAN, .reason = "", .via = 1 },
+	{ .rule = "M8.4 Windows does not", .method = "open_datasync (direct)", .raw = true,
+		.windows = true, .outcome = PP_TRIAL_CLEAN, .reason = "", .via = -1 },
 	{ .rule = "M8.1 pure FUA, others flushed since", .method = "open_datasync (direct)",
 		.last_ack_ms = -16, .outcome = PP_TRIAL_CLEAN, .reason = "", .unexposed = true },
 	{ .rule = "M8.1 pure FUA, nobody flushed", .method = "open_datasync (direct)",
@@ -179,6 +185,10 @@ static void build(const struct row *r, struct pp_case *c, struct world *w)
 	case_run(&c->run, w);
 	if (r->method)
 		strcpy(c->run.method, r->method);
+	if (r->raw)
+		c->run.kind = PP_TARGET_RAW;
+	if (r->windows)
+		strcpy(c->cut.kernel, "Windows 10.0.19045");
 	case_ledger(path, w, r->last_ack_ms ? r->last_ack_ms : -10, !r->no_flush);
 	if (r->cut_short)
 		assert_int_equal(truncate(path, (off_t)(64 + 32 * 100 + 7)), 0);
@@ -235,7 +245,8 @@ static void test_rows(void **state)
 			(j.trial.untorn_broken != 0) != r->untorn_broken ||
 			(!r->no_ledger && j.trial.drive_lost_power != (r->counters == 'R')) ||
 			j.trial.proven != (r->outcome != PP_TRIAL_VOID) ||
-			(r->asked && (int)j.trial.asked != r->asked - 1))
+			(r->asked && (int)j.trial.asked != r->asked - 1) ||
+			(r->via && j.trial.via_flush != (r->via > 0)))
 			fail_msg("%s: %s '%s', exposed %d '%s', lost_acked %d, proven %d, asked %d", r->rule,
 				pp_trial_outcome_name(j.trial.outcome), j.trial.reason, j.trial.exposed,
 				j.trial.unexposed_reason, j.trial.lost_acked, j.trial.proven,
