@@ -325,7 +325,9 @@ static int await_shut_down(struct pp_campaign *c, double load_before, struct pp_
 
 		if (rc < 0)
 			return -1;
-		if (rc == 0)
+		if (rc == 0 && pp_clock_mono_ns() < deadline)
+			pp_listener_wake_clear(c->machine.listener); /* an interrupt, which waits */
+		else if (rc == 0)
 			return pp_fail(err, PP_ERR_PEER, "the machine did not shut down within %u s of being "
 				"told; look at its console, or raise poweroff_deadline_s",
 				c->plan.poweroff_deadline_s);
@@ -338,23 +340,40 @@ static int await_shut_down(struct pp_campaign *c, double load_before, struct pp_
 			nothing = 0;
 		else
 			nothing += fresh && load_before >= LOAD_WATTS;
+		pp_listener_wake_clear(c->machine.listener);
 		if (pp_machine_sleep(&c->machine, 250, err) != 0)
 			return -1;
 	}
 	return 0;
 }
 
+/*
+ * A machine that was told to shut down comes back only by its power. So an interrupt waits from then on
+ * until the power was cycled, as it does in a cut; and what the switch's limits ask for is waited for
+ * before, while the machine runs. A person who pulls the plug is not held.
+ */
 int pp_power_orderly_cycle(struct pp_campaign *c, struct pp_error *err)
 {
+	const volatile sig_atomic_t *stop = c->machine.stop;
 	char boot[PP_BOOT_ID_TEXT];
 	int64_t t_on_ns = 0;
 	uint32_t cycles;
 	bool fresh;
 	double load = load_now(c, &fresh);
+	int rc;
 
 	pp_text_copy(boot, sizeof(boot), c->machine.hello.boot_id);
-	if (pp_machine_simple(&c->machine, PP_ORDER_POWEROFF, 0, 30000, err) != 0 ||
-		await_shut_down(c, load, err) != 0 || cycle_once(c, &t_on_ns, err) != 0)
+	if (pp_machine_sleep(&c->machine, pp_power_allowed_in_ms(c), err) != 0)
+		return pp_fail_within(err, "orderly power cycle");
+	rc = pp_machine_simple(&c->machine, PP_ORDER_POWEROFF, 0, 30000, err);
+	if (!pp_by_hand(&c->plan) && (rc == 0 || (stop && *stop))) {
+		c->machine.stop = NULL;
+		rc = 0;
+	}
+	if (rc == 0 && (await_shut_down(c, load, err) != 0 || cycle_once(c, &t_on_ns, err) != 0))
+		rc = -1;
+	c->machine.stop = stop;
+	if (rc != 0)
 		return pp_fail_within(err, "orderly power cycle");
 	return pp_power_await_boot(c, boot, t_on_ns, 0, &cycles, err);
 }

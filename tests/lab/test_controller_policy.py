@@ -165,6 +165,18 @@ def interrupted():
             check("outlet", rig.power() == "on")
 
 
+def interrupted_in_order():
+    """M1.5 ^C between the shutdown and the off of an orderly cycle: the machine gets its power anew."""
+    with Rig(**arms("cache-off", machine={"poweroff_settle_s": 2})) as rig:
+        c = rig.start("--cuts", "3")
+        rig.await_that("it shuts down", lambda: "closed the connection" in c.err)
+        c.kill(signal.SIGINT)
+        check("ends", c.wait() == 2)
+        check(f"{changes(rig)}\n{c.err}", changes(rig)[-1] == "restore" and
+              "put back as it was found" in c.err and "NOT put back" not in c.err)
+        check("outlet", rig.power() == "on")
+
+
 def resumed():
     """M1.5 resume: a controller that was killed leaves the policy; who resumes puts back the first."""
     with Rig(**arms("cache-on, cache-off")) as rig:
@@ -211,7 +223,7 @@ def two_drives():
 TESTS = [(f.__doc__.split(":")[0] + " " + f.__name__, f) for f in (
     each_policy, table, safe_with_cache_off, comes_back_different, slips, built_with_flushes, cannot_be_had,
     cannot_be_asked, refused,
-    interrupted, resumed, not_put_back, two_drives)]
+    interrupted, interrupted_in_order, resumed, not_put_back, two_drives)]
 
 if __name__ == "__main__":
     run_all(TESTS, workers=8)
