@@ -484,7 +484,7 @@ static void step_lanes(void)
 		if (flag("idle-after") >= 0 && now - d->t_run_ns >= flag("idle-after") * PP_NS_PER_MS)
 			continue;
 		/* Each sync of a lane makes the noise durable too: there must be time in between. */
-		for (k = 0; k < d->layout.lanes && (!d->noisy || m.steps % 16 == 0); k++)
+		for (k = 0; k < d->layout.lanes && (!d->noisy || m.steps % 128 == 0); k++)
 			for (n = 0; n < 6 * d->layout.group; n++)
 				if (pp_lane_step(&d->lane[k]) != PP_LANE_MORE)
 					break;
