@@ -81,6 +81,7 @@ WORD(tears, t->outcome = PP_TRIAL_LOSS; t->lost[PP_LOSS_TORN] = t->records_lost 
 WORD(viaflush, t->via_flush = true)
 WORD(quick, t->acked_within[PP_WITHIN_100_MS] = 100)
 WORD(stalled, t->acked_within[PP_WITHIN_1_S] = 4000)
+WORD(brisk, t->acked_within[PP_WITHIN_100_MS] = 60)
 WORD(sluggish, t->acked_within[PP_WITHIN_1_S] = 5)
 WORD(forty, t->acked_within[PP_WITHIN_100_MS] = 4; t->acked_within[PP_WITHIN_1_S] = 40)
 WORD(slow, t->acked_within[PP_WITHIN_100_MS] = 20)
@@ -123,7 +124,7 @@ static const struct { const char *word; void (*set)(struct pp_trial *); } words[
 	ROW(void), ROW(io_error), ROW(open), ROW(missing), ROW(unproven), ROW(unexposed),
 	ROW(foreign), ROW(collateral), ROW(resolved), ROW(swapped), ROW(blank_resolution), ROW(powered),
 	ROW(nocache), ROW(notasked), ROW(nobodyknows), ROW(tears), ROW(viaflush), ROW(quick), ROW(stalled),
-	ROW(sluggish), ROW(forty),
+	ROW(brisk), ROW(sluggish), ROW(forty),
 	ROW(slow), ROW(big), ROW(noacks), ROW(noiselost), ROW(damaged_fs),
 	ROW(noise), ROW(S2), ROW(fw2), ROW(model2), ROW(wt), ROW(nofua), ROW(k2), ROW(windows), ROW(dc),
 	ROW(lanes4), ROW(group8), ROW(small), ROW(append), ROW(ext4), ROW(ext4_nobarrier),

@@ -211,6 +211,9 @@ static const struct row rows[] = {
 		.verdict = PP_ARM_INCONCLUSIVE, .says = "`direct` lost in 0 of 0 cuts at this arm's pace" },
 	{ .rule = "M7.3", .trials = HELD "direct 3 loss unexposed; write 1 loss", .exit = 2,
 		.verdict = PP_ARM_INCONCLUSIVE, .says = "`direct` lost in 0 of 0 cuts at this arm's pace" },
+	/* Nor one that wrote as many bytes, but far more records. */
+	{ .rule = "M7.3", .trials = "fdatasync 29 slow; direct 4 loss brisk small; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "`direct` lost in 0 of 0 cuts at this arm's pace" },
 	/* Five a second and forty look alike in 100 ms. */
 	{ .rule = "M7.3", .trials = "fdatasync 29 sluggish; direct 4 loss forty; write 1 loss", .exit = 2,
 		.verdict = PP_ARM_INCONCLUSIVE, .says = "`direct` lost in 0 of 0 cuts at this arm's pace" },
