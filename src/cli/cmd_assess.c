@@ -12,7 +12,9 @@
 
 #include "cmd_assess.h"
 #include "src/core/assess.h"
+#include "src/core/buf.h"
 #include "src/core/file.h"
+#include "verifier/report_fields.h"
 
 struct options {
 	bool json;
@@ -114,12 +116,21 @@ static int take_facts(const struct options *o, struct pp_assess_facts *facts, st
 static void print_text(const char *path, const struct pp_assess_input *in,
 	const struct pp_assess_finding *findings, size_t count)
 {
+	char lead[64], line[1024];
+	struct pp_buf text;
 	size_t i;
 
 	printf("%s: %s, %zu figure%s, %zu warning%s\n", path, in->format, in->count,
 		in->count == 1 ? "" : "s", count, count == 1 ? "" : "s");
-	for (i = 0; i < count; i++)
-		printf("  %s: %s: %s\n", findings[i].rule, findings[i].row->label, findings[i].text);
+	pp_buf_init(&text, 1U << 20);
+	for (i = 0; i < count; i++) {
+		snprintf(lead, sizeof(lead), "  %s: ", findings[i].rule);
+		snprintf(line, sizeof(line), "%s: %s", findings[i].row->label, findings[i].text);
+		pp_report_wrapped(&text, lead, line);
+	}
+	if (text.bytes)
+		fwrite(text.data, 1, text.bytes, stdout);
+	pp_buf_release(&text);
 }
 
 static void add_json(json_t *files, const char *path, const struct pp_assess_input *in,

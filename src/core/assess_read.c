@@ -227,7 +227,8 @@ static int read_list_line(char *line, struct pp_assess_input *in, struct pp_erro
 		return 0;
 	colon = strpbrk(line, ":=");
 	if (!colon)
-		return pp_fail(err, PP_ERR_USAGE, "expected NAME: FIGURE");
+		return pp_fail(err, PP_ERR_USAGE, "expected NAME: FIGURE; of a speed matrix, the "
+			"form of --json or --format pg can be read");
 	*colon = '\0';
 	label = trim(line);
 	value = trim(colon + 1);

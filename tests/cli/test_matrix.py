@@ -124,6 +124,15 @@ class Matrix(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertRegex(done.stdout, r"^-: (json|pg_test_fsync), \d+ figures, ")
 
+    def test_assess_fits_a_terminal(self):
+        done = subprocess.run([PLUGPULL, "assess", "--rpm", "7200", "-"], input="fdatasync: 3065 ops/s\n",
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        self.assertIn("  rotation: fdatasync: 3065 syncs", done.stdout)
+        self.assertLessEqual(max(len(line) for line in done.stdout.splitlines()), 80)
+        done = subprocess.run([PLUGPULL, "assess", "-"], input="method  promise\n", text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        self.assertIn("--json", done.stderr)
+
     def test_assess_errors(self):
         for args, text in (([], "expected a 'FILE'"), (["nowhere"], "No such file"),
                            (["--bogus"], "unknown option"), (["--link"], "no value"),
