@@ -61,7 +61,7 @@ static void rig_start(struct rig *rig, const char *dialect)
 	rig->config = (struct pp_pdu_config){
 		.profile = dialect, .url = rig->url, .outlets = { "1" }, .outlet_count = 1,
 		.state_dir = rig->state, .min_off_ms = -1, .min_on_ms = -1, .cycles_per_hour_max = -1,
-		.connect_timeout_ms = 1000, .request_timeout_ms = 300, .verify_timeout_ms = 400,
+		.connect_timeout_ms = 1000, .request_timeout_ms = 600, .verify_timeout_ms = 800,
 		.settle_ms = 1, .poll_ms = 5, .watts_period_ms = 1, .watts_stale_ms = -1,
 		.record = rig_record, .record_arg = rig,
 	};

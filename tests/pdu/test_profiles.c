@@ -39,8 +39,8 @@ static void start(struct rig *rig, size_t i)
 {
 	rig_start(rig, profiles[i].name);
 	rig->config.outlets[0] = profiles[i].outlet;
-	rig->config.request_timeout_ms = 200;
-	rig->config.verify_timeout_ms = 150;
+	rig->config.request_timeout_ms = 400;
+	rig->config.verify_timeout_ms = 300;
 }
 
 static void a_cycle_with_a_password(void **state)
