@@ -13,7 +13,7 @@
 
 /* What a code means, for the reason of an n/a. */
 enum disk_code { DISK_CODE_OTHER, DISK_CODE_INVALID, DISK_CODE_UNSUPPORTED,
-	DISK_CODE_EXISTS, DISK_CODE_MISSING };
+	DISK_CODE_EXISTS, DISK_CODE_MISSING, DISK_CODE_BUSY };
 enum disk_code disk_code_of(int64_t os_code);
 
 /* Flags as in descriptor.h, with O_CREAT and O_EXCL: a new file is 0600. */

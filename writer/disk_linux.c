@@ -28,6 +28,8 @@ enum disk_code disk_code_of(int64_t os_code)
 		return DISK_CODE_EXISTS;
 	case ENOENT:
 		return DISK_CODE_MISSING;
+	case EBUSY:
+		return DISK_CODE_BUSY;
 	default:
 		return DISK_CODE_OTHER;
 	}

@@ -29,6 +29,7 @@ enum disk_code disk_code_of(int64_t os_code)
 		os_code == pp_win_code(ERROR_CALL_NOT_IMPLEMENTED))
 		return DISK_CODE_UNSUPPORTED;
 	return os_code == EEXIST ? DISK_CODE_EXISTS : os_code == ENOENT ? DISK_CODE_MISSING
+		: os_code == EBUSY ? DISK_CODE_BUSY
 		: DISK_CODE_OTHER;
 }
 

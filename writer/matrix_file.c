@@ -76,6 +76,9 @@ static int make(struct matrix_bench *b, struct pp_error *err)
 	if (disk_code_of(code) == DISK_CODE_EXISTS)
 		return pp_fail(err, PP_ERR_REFUSED, "'%s' exists: the test would overwrite and remove it; "
 			"give another name", path);
+	if (raw && disk_code_of(code) == DISK_CODE_BUSY)
+		return pp_fail(err, PP_ERR_REFUSED, "'%s' is in use: something on it is mounted, or it is "
+			"part of a RAID, a volume group or another device", path);
 	if (code)
 		return pp_fail_os(err, code, "cannot %s '%s'", raw ? "open" : "create", path);
 	b->created = !raw;

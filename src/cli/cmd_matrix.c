@@ -28,6 +28,7 @@ enum format { FORMAT_TABLE, FORMAT_PG, FORMAT_JSON };
 struct options {
 	const char *target;
 	const char *destroy;
+	bool force;
 	const char *only[METHODS_MAX];
 	size_t only_count;
 	struct pp_matrix_axes axes;
@@ -66,6 +67,7 @@ static const struct {
 	{ { "destroy", required_argument, NULL, 'd' }, "SERIAL",
 		"TARGET is the raw device with this serial: its first 16 MB (with\n"
 		"                               --throughput: SIZE) are lost" },
+	{ { "force", no_argument, NULL, 'X' }, NULL, "with --destroy: also what holds data" },
 	{ { "version", no_argument, NULL, 'V' }, NULL, "print the version, exit" },
 	{ { "help", no_argument, NULL, '?' }, NULL, "print this, exit" },
 };
@@ -288,6 +290,9 @@ static int take_option(int c, struct options *o, char **argv)
 	case 'd':
 		o->destroy = optarg;
 		return 0;
+	case 'X':
+		o->force = true;
+		return 0;
 	case ':':
 		return usage_error("no value for", argv[optind - 1]);
 	default:
@@ -354,12 +359,20 @@ static int check_raw(const struct options *o, const char *path, struct pp_error 
 			info.serial, o->destroy);
 	switch (pp_drive_carries_system(NULL, name, why, sizeof(why), err)) {
 	case 0:
-		return 0;
+		break;
 	case 1:
 		return pp_fail(err, PP_ERR_REFUSED, "'%s' carries this system: %s", path, why);
 	default:
 		return -1;
 	}
+	if (o->force)
+		return 0;
+	if (pp_target_signatures(path, why, sizeof(why), err) != 0)
+		return -1;
+	if (why[0])
+		return pp_fail(err, PP_ERR_REFUSED, "'%s' holds data (%s): if it may be lost, add --force",
+			path, why);
+	return 0;
 }
 
 static int choose_path(const struct options *o, char *path, size_t path_bytes, bool *raw,
@@ -383,6 +396,8 @@ static int choose_path(const struct options *o, char *path, size_t path_bytes, b
 	}
 	if (o->destroy)
 		return pp_fail(err, PP_ERR_USAGE, "--destroy is for devices, and '%s' is none", path);
+	if (o->force)
+		return pp_fail(err, PP_ERR_USAGE, "--force is for devices, and '%s' is none", path);
 	return 0;
 }
 
