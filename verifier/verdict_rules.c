@@ -416,12 +416,15 @@ struct sight {
 	bool noise_lost;                /* on this drive */
 };
 
-/* The control speaks for an arm only where the drive's cache was in the same state. */
+/*
+ * The control speaks for an arm only where the drive's cache was in the same state, and was filled in
+ * the same order: what is in order may be written down faster than what is not.
+ */
 static bool same_cache(const struct pp_arm_key *a, const struct pp_arm_key *b)
 {
 	return strcmp(a->serial, b->serial) == 0 && strcmp(a->model, b->model) == 0 &&
 		strcmp(a->firmware, b->firmware) == 0 && strcmp(a->policy, b->policy) == 0 &&
-		strcmp(a->setting, b->setting) == 0 &&
+		strcmp(a->setting, b->setting) == 0 && strcmp(a->pattern, b->pattern) == 0 &&
 		strcmp(a->kernel, b->kernel) == 0 && strcmp(a->cut_kind, b->cut_kind) == 0 &&
 		a->noise == b->noise;
 }

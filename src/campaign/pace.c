@@ -75,8 +75,8 @@ uint32_t pp_control_pace(const struct pp_campaign *c, const struct pp_stand *s,
 		double rate;
 
 		/* A broken promise needs no control. */
-		if (arm->method->control || arm->na_reason[0] || arm->lost || a->noise != own->noise ||
-			arm->setting != control->setting)
+		if (arm->method->control || arm->na_reason[0] || arm->lost ||
+			!pp_arm_speaks_for(c, control, arm))
 			continue;
 		rate = records_per_s(c, s, arm);
 		/* Neither more records nor more bytes than the arm. */

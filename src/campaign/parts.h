@@ -177,6 +177,10 @@ void pp_policy_after_boot(struct pp_campaign *c, struct pp_stand *s);
  * False if something could not be put back. */
 bool pp_policies_restore(struct pp_campaign *c, char *words, size_t bytes);
 
+/* schedule.c: whether `control` is run under the conditions of the arm (M7.3). */
+bool pp_arm_speaks_for(const struct pp_campaign *c, const struct pp_arm_state *control,
+	const struct pp_arm_state *arm);
+
 /* cut.c, aftermath.c, resume.c */
 int pp_cut_run(struct pp_campaign *c, struct pp_error *err);
 int pp_cut_save(struct pp_campaign *c, const char *state, struct pp_error *err);

@@ -40,16 +40,40 @@ static void add_arm(const struct pp_campaign *c, struct pp_stand *s, uint32_t se
 		pp_text_copy(arm->na_reason, sizeof(arm->na_reason), why);
 }
 
+/* What a control must share with the arms that it speaks for (M7.3). */
+struct condition {
+	const struct pp_policy_setting *setting;
+	bool noise, random;
+};
+
+static struct condition condition_of(const struct pp_campaign *c, const struct pp_arm_state *arm)
+{
+	const struct pp_plan_arms *a = &c->plan.arms[arm->set];
+
+	return (struct condition){ arm->setting, a->noise, a->random };
+}
+
+bool pp_arm_speaks_for(const struct pp_campaign *c, const struct pp_arm_state *control,
+	const struct pp_arm_state *arm)
+{
+	struct condition x = condition_of(c, control), y = condition_of(c, arm);
+
+	return x.setting == y.setting && x.noise == y.noise && x.random == y.random;
+}
+
 static bool has_control(const struct pp_campaign *c, const struct pp_stand *s,
-	const struct pp_method *method, const struct pp_policy_setting *setting, bool noise)
+	const struct pp_method *method, const struct condition *under)
 {
 	uint32_t i;
 
-	for (i = 0; i < s->arms; i++)
-		if (s->arm[i].method == method && s->arm[i].setting == setting &&
-			c->plan.arms[s->arm[i].set].workload == PP_OVERWRITE &&
-			c->plan.arms[s->arm[i].set].noise == noise)
+	for (i = 0; i < s->arms; i++) {
+		struct condition here = condition_of(c, &s->arm[i]);
+
+		if (s->arm[i].method == method && here.setting == under->setting &&
+			here.noise == under->noise && here.random == under->random &&
+			c->plan.arms[s->arm[i].set].workload == PP_OVERWRITE)
 			return true;
+	}
 	return false;
 }
 
@@ -65,14 +89,16 @@ static bool has_setting(const struct pp_plan_arms *a, const struct pp_policy_set
 }
 
 /* A set of arms of our own, for controls where no set of the plan has a place for them. */
-static uint32_t new_set(struct pp_campaign *c, const struct pp_policy_setting *setting, bool noise)
+static uint32_t new_set(struct pp_campaign *c, const struct condition *under)
 {
+	const struct pp_policy_setting *setting = under->setting;
 	struct pp_plan_arms *a;
 	uint32_t set;
 
 	for (set = c->planned_sets; set < c->plan.arm_sets; set++) {
 		a = &c->plan.arms[set];
-		if (a->noise == noise && setting && a->policies && a->policies < PP_PLAN_POLICIES_MAX) {
+		if (a->noise == under->noise && a->random == under->random && setting && a->policies &&
+			a->policies < PP_PLAN_POLICIES_MAX) {
 			a->policy[a->policies++] = setting;
 			return set;
 		}
@@ -82,7 +108,8 @@ static uint32_t new_set(struct pp_campaign *c, const struct pp_policy_setting *s
 	a = &c->plan.arms[set];
 	memset(a, 0, sizeof(*a));
 	strcpy(a->name, "controls");
-	a->noise = noise;
+	a->noise = under->noise;
+	a->random = under->random;
 	a->lanes = a->group = 1;
 	a->record_bytes = 8192;
 	a->workload = PP_OVERWRITE;
@@ -95,10 +122,10 @@ static uint32_t new_set(struct pp_campaign *c, const struct pp_policy_setting *s
 /*
  * Without controls nothing can be SAFE (M7): those that the plan leaves out are added, on
  * overwrite, where `direct` stands for the drive's cache. Noise fills that cache, and a policy decides
- * whether there is one, so arms with noise and arms of each policy have controls of their own.
+ * whether there is one; a drive may write it down faster where writes are in order. So arms with
+ * noise, arms of each policy and arms in random order have controls of their own.
  */
-static void add_controls(struct pp_campaign *c, struct pp_stand *s,
-	const struct pp_policy_setting *setting, bool noise)
+static void add_controls(struct pp_campaign *c, struct pp_stand *s, const struct condition *under)
 {
 	bool any = false;
 	uint32_t set, place = PP_PLAN_ARMS_MAX, m;
@@ -106,7 +133,8 @@ static void add_controls(struct pp_campaign *c, struct pp_stand *s,
 	for (set = 0; set < c->plan.arm_sets; set++) {
 		const struct pp_plan_arms *a = &c->plan.arms[set];
 
-		if (!a->on_drive[s->index] || a->noise != noise || !has_setting(a, setting))
+		if (!a->on_drive[s->index] || a->noise != under->noise || a->random != under->random ||
+			!has_setting(a, under->setting))
 			continue;
 		any = true;
 		if (place == PP_PLAN_ARMS_MAX && a->workload == PP_OVERWRITE)
@@ -115,13 +143,13 @@ static void add_controls(struct pp_campaign *c, struct pp_stand *s,
 	if (!any)
 		return;
 	if (place == PP_PLAN_ARMS_MAX)
-		place = new_set(c, setting, noise);
+		place = new_set(c, under);
 	if (place == PP_PLAN_ARMS_MAX)
 		return;
 	c->plan.arms[place].on_drive[s->index] = true;
 	for (m = 0; m < pp_method_count; m++)
-		if (pp_methods[m].control && !has_control(c, s, &pp_methods[m], setting, noise))
-			add_arm(c, s, place, &pp_methods[m], setting, true);
+		if (pp_methods[m].control && !has_control(c, s, &pp_methods[m], under))
+			add_arm(c, s, place, &pp_methods[m], under->setting, true);
 }
 
 static void add_set(struct pp_campaign *c, struct pp_stand *s, uint32_t set)
@@ -136,7 +164,7 @@ static void add_set(struct pp_campaign *c, struct pp_stand *s, uint32_t set)
 
 void pp_schedule_init(struct pp_campaign *c)
 {
-	uint32_t d, set, noise;
+	uint32_t d, set, kind;
 	size_t p;
 
 	c->planned_sets = c->plan.arm_sets;
@@ -146,10 +174,14 @@ void pp_schedule_init(struct pp_campaign *c)
 		for (set = 0; set < c->planned_sets; set++)
 			if (c->plan.arms[set].on_drive[d])
 				add_set(c, s, set);
-		for (noise = 0; noise < 2 && c->plan.controls; noise++) {
-			add_controls(c, s, NULL, noise);
-			for (p = 0; p < pp_policy_setting_count; p++)
-				add_controls(c, s, &pp_policy_settings[p], noise);
+		for (kind = 0; kind < 4 && c->plan.controls; kind++) {
+			struct condition under = { NULL, kind & 1, kind & 2 };
+
+			add_controls(c, s, &under);
+			for (p = 0; p < pp_policy_setting_count; p++) {
+				under.setting = &pp_policy_settings[p];
+				add_controls(c, s, &under);
+			}
 		}
 	}
 }
@@ -282,8 +314,7 @@ static struct pp_arm_state *blind_control(struct pp_campaign *c, struct pp_stand
 
 			if (!direct->method->control || !direct->method->direct || !direct->lost ||
 				c->plan.arms[direct->set].workload != PP_OVERWRITE ||
-				direct->setting != arm->setting ||
-				c->plan.arms[direct->set].noise != c->plan.arms[arm->set].noise ||
+				!pp_arm_speaks_for(c, direct, arm) ||
 				direct->tried >= c->plan.controls_max)
 				continue;
 			lost = losses_for(c, s, direct, arm);
@@ -304,9 +335,7 @@ static bool is_worth(const struct pp_campaign *c, const struct pp_stand *s,
 	for (i = 0; i < s->arms; i++) {
 		const struct pp_arm_state *arm = &s->arm[i];
 
-		if (!arm->method->control && arm->setting == control->setting &&
-			c->plan.arms[arm->set].noise == c->plan.arms[control->set].noise &&
-			arm->clean >= wanted_clean(c) && !arm->lost)
+		if (!arm->method->control && pp_arm_speaks_for(c, control, arm) && arm->clean >= wanted_clean(c) && !arm->lost)
 			return true;
 	}
 	return false;

@@ -318,8 +318,9 @@ static void test_in_progress(void **state)
 	memset(data, 0xbb, sizeof(data));
 	for (int i = 0; i < 2; i++) {
 		struct pp_sim_drive *d = make(names[i]);
-		struct pp_sim_drive_write a = { data, sizeof(data), 0, true, false, NULL };
-		struct pp_sim_drive_write b = { data, SECTOR, 32 * SECTOR, true, false, NULL };
+		struct pp_sim_drive_write a = { .data = data, .bytes = sizeof(data), .fua = true };
+		struct pp_sim_drive_write b = { .data = data, .bytes = SECTOR,
+			.offset = 32 * SECTOR, .fua = true };
 		unsigned there = 0;
 
 		assert_int_equal(pp_sim_drive_submit(d, 0, &a), 0);

@@ -320,6 +320,37 @@ static void test_pace(void **state)
 	assert_int_equal(pp_control_pace(&c, &stands[0], a), 0);
 }
 
+/* M7.3: arms in random order have controls of their own, in random order. */
+static void test_controls_of_patterns(void **state)
+{
+	static const char text[] = "[campaign]\ncriterion = 95/50\n[drive x]\nserial = S1\nformat = "
+		"ext4\ndestroy = S1\n[arms a]\nmethods = fdatasync\npattern = random\n"
+		"[arms b]\nmethods = fdatasync\nworkload = append\n";
+	uint32_t random[2] = { 0 }, i;
+	struct pp_error err = { 0 };
+
+	(void)state;
+	memset(&c, 0, sizeof(c));
+	memset(stands, 0, sizeof(stands));
+	assert_int_equal(pp_plan_parse(&c.plan, text, "t", &err), 0);
+	c.stand = stands;
+	stands[0].plan = &c.plan.drive[0];
+	pp_schedule_init(&c);
+	for (i = 0; i < stands[0].arms; i++) {
+		const struct pp_arm_state *arm = &stands[0].arm[i];
+		const struct pp_plan_arms *a = &c.plan.arms[arm->set];
+
+		if (arm->method->control && arm->method->direct) {
+			assert_int_equal(a->workload, PP_OVERWRITE);
+			random[a->random]++;
+			assert_true(pp_arm_speaks_for(&c, arm, &stands[0].arm[a->random ? 0 : 1]));
+			assert_false(pp_arm_speaks_for(&c, arm, &stands[0].arm[a->random ? 1 : 0]));
+		}
+	}
+	assert_int_equal(random[0], 1);
+	assert_int_equal(random[1], 1);
+}
+
 static enum pp_trial_outcome lost_too_quick(char arm, int nth)
 {
 	if (c.evidence.trial_count) {
@@ -434,6 +465,7 @@ int main(void)
 		cmocka_unit_test(test_voids_in_row),
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_pace),
+		cmocka_unit_test(test_controls_of_patterns),
 		cmocka_unit_test(test_control_too_quick),
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_policies_of_two_sets),

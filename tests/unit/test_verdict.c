@@ -89,6 +89,7 @@ WORD(noacks, t->records_acked = 0)
 WORD(noiselost, t->noise_lost = true; t->drive_lost_power = true)
 WORD(damaged_fs, t->fs_damaged = true)
 WORD(noise, t->key.noise = true)
+WORD(shuffled, SET(key.pattern, "random"))
 WORD(S2, SET(key.serial, "S2"))
 WORD(fw2, SET(key.firmware, "2"))
 WORD(model2, SET(key.model, "m2"))
@@ -126,7 +127,7 @@ static const struct { const char *word; void (*set)(struct pp_trial *); } words[
 	ROW(nocache), ROW(notasked), ROW(nobodyknows), ROW(tears), ROW(viaflush), ROW(quick), ROW(stalled),
 	ROW(brisk), ROW(sluggish), ROW(forty),
 	ROW(slow), ROW(big), ROW(noacks), ROW(noiselost), ROW(damaged_fs),
-	ROW(noise), ROW(S2), ROW(fw2), ROW(model2), ROW(wt), ROW(nofua), ROW(k2), ROW(windows), ROW(dc),
+	ROW(noise), ROW(shuffled), ROW(S2), ROW(fw2), ROW(model2), ROW(wt), ROW(nofua), ROW(k2), ROW(windows), ROW(dc),
 	ROW(lanes4), ROW(group8), ROW(small), ROW(append), ROW(ext4), ROW(ext4_nobarrier),
 	ROW(ext4_journal), ROW(btrfs), ROW(btrfs_nodatacow), ROW(zfs), ROW(unknown_fs),
 	ROW(odd_target), ROW(on), ROW(off), ROW(dropped), ROW(came_back), ROW(named_on),

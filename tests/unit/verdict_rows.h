@@ -229,6 +229,13 @@ static const struct row rows[] = {
 		.verdict = PP_ARM_SAFE },
 	{ .rule = "M7.3", .trials = "fdatasync 29 slow; direct 2 loss slow; direct 1 loss quick; "
 		"write 1 loss", .verdict = PP_ARM_SAFE },
+	/* Nor one that wrote in another order: a drive writes what is in order down faster. */
+	{ .rule = "M7.3", .trials = HELD "direct 4 loss shuffled; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind: no control `direct`" },
+	{ .rule = "M7.3", .trials = "fdatasync 29 shuffled; direct 4 loss; write 1 loss", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind: no control `direct`" },
+	{ .rule = "M7.3", .trials = "fdatasync 29 shuffled; direct 4 loss shuffled; write 1 loss",
+		.verdict = PP_ARM_SAFE },
 	/* Nor does one that wrote as many records, but far more bytes. */
 	{ .rule = "M7.3", .trials = "fdatasync 29 slow; direct 4 loss slow big; write 1 loss", .exit = 2,
 		.verdict = PP_ARM_INCONCLUSIVE, .says = "`direct` lost in 0 of 0 cuts at this arm's pace" },
