@@ -21,7 +21,7 @@ static const char usage[] =
 	"      --arms N         arms that must be SAFE, one method each (1)\n"
 	"      --controls N     cuts for the controls, all together (what `write` and `direct`\n"
 	"                       need at least, before the arms and once more after them)\n"
-	"      --cycle-s S      seconds from cut to cut (60)\n"
+	"      --cycle-s S      seconds from cut to cut (120)\n"
 	"      --json           one object\n"
 	"      --help           show this\n";
 
@@ -138,7 +138,7 @@ static void print_json(const struct size *size, uint32_t clean, uint32_t direct)
 
 int pp_cmd_size(int argc, char **argv)
 {
-	struct size size = { .arms = 1, .cycle_s = 60 };
+	struct size size = { .arms = 1, .cycle_s = 120 };
 	uint32_t clean, direct;
 	int go;
 

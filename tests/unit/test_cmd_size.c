@@ -60,7 +60,7 @@ static void test_figures(void **state)
 			"cuts:  44 x 4 arms + 10 for controls = 186\nhours: 5.2 at 100 s a cut" },
 		{ { "--controls", "0", "--json" }, "{\"format\": 1, \"criterion\": \"95/90\", "
 			"\"clean_cuts_per_arm\": 29, \"direct_cuts_min\": 2, \"arms\": 1, "
-			"\"control_cuts\": 0, \"cuts\": 29, \"cycle_s\": 60, \"duration_s\": 1740}\n" },
+			"\"control_cuts\": 0, \"cuts\": 29, \"cycle_s\": 120, \"duration_s\": 3480}\n" },
 		{ { "--help" }, "Usage: plugpull size" },
 	};
 	char out[4096];
