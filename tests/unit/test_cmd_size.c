@@ -50,7 +50,7 @@ static void test_figures(void **state)
 {
 	static const struct { const char *words[WORDS_MAX]; const char *says; } rows[] = {
 		{ { NULL }, "criterion 95/90: 29 clean cuts an arm\n" },
-		{ { NULL }, "cuts:  29 x 1 arm + 8 for controls = 37\nhours: 0.6 at 60 s a cut" },
+		{ { NULL }, "cuts:  29 x 1 arm + 8 for controls = 37\nhours: 1.2 at 120 s a cut" },
 		{ { NULL }, "`direct` must lose in 2 of 2 cuts" },
 		{ { NULL }, "none lost in 29: at most 9.8 % of cuts lose" },
 		{ { "--criterion", "95/99" }, "criterion 95/99: 299 clean cuts an arm\n" },
