@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/campaign/orders.h"
 #include "src/core/auth.h"
 #include "src/core/clock.h"
 #include "verifier/listener.h"
@@ -55,24 +56,46 @@ void pp_alive_agent_close(struct pp_alive_agent *agent)
 	free(agent);
 }
 
+/* Who is connected now: what has come so far, and where that is nobody, who comes before the deadline. */
+static void meet(struct pp_alive_agent *agent, int64_t deadline_ns)
+{
+	struct pp_event ev;
+
+	while (pp_listener_wait(agent->listener, agent->session ? 0 : deadline_ns, &ev, NULL) == 1) {
+		if (ev.type == PP_EVENT_CONNECTED)
+			agent->session = ev.session;
+		pp_event_release(&ev);
+	}
+}
+
+/* An agent without orders says nothing by itself (heartbeats begin with a run), so it is asked. */
+static bool answers(struct pp_alive_agent *agent, int64_t deadline_ns)
+{
+	int64_t left_ms = (deadline_ns - pp_clock_mono_ns()) / PP_NS_PER_MS;
+	struct pp_order order;
+	struct pp_buf text;
+	bool yes;
+
+	pp_order_init(&order, PP_ORDER_PING);
+	pp_buf_init(&text, PP_ORDER_BYTES_MAX);
+	yes = pp_order_put(&order, &text, NULL) == 0 && pp_listener_call(agent->listener,
+		agent->session, &text, NULL, left_ms > 0 ? (int)left_ms : 1, NULL, NULL, NULL) == 0;
+	pp_buf_release(&text);
+	return yes;
+}
+
 enum pp_alive_answer pp_alive_agent_ask(void *arg, int64_t timeout_ms)
 {
 	struct pp_alive_agent *agent = arg;
 	int64_t asked_ns = pp_clock_mono_ns(), deadline_ns = asked_ns + timeout_ms * PP_NS_PER_MS;
 	struct pp_session_state state;
-	struct pp_event ev;
 
-	/* The agent beats by itself; a second without a beat is a hundred that did not come. */
-	while (pp_listener_wait(agent->listener, deadline_ns, &ev, NULL) == 1) {
-		if (ev.type == PP_EVENT_CONNECTED)
-			agent->session = ev.session;
-		pp_event_release(&ev);
-		if (agent->session && pp_listener_snapshot(agent->listener, agent->session, 0, &state,
-		    NULL, 0, NULL) == 0 && state.t_last_frame_ns > asked_ns)
-			return PP_ALIVE_LIVES;
-	}
-	if (!agent->session || pp_listener_snapshot(agent->listener, agent->session, 0, &state, NULL, 0,
-	    NULL) != 0)
+	meet(agent, deadline_ns);
+	if (!agent->session)
+		return PP_ALIVE_SILENT;
+	if (answers(agent, deadline_ns))
+		return PP_ALIVE_LIVES;
+	if (pp_listener_snapshot(agent->listener, agent->session, 0, &state, NULL, 0, NULL) != 0)
 		return PP_ALIVE_SILENT;
 	if (state.t_last_frame_ns > asked_ns)
 		return PP_ALIVE_LIVES;

@@ -49,6 +49,7 @@ static struct machine {
 	uint32_t drives;
 	char boot_id[40];
 	int64_t t_boot_ns, t_ready_ns, t_beat_ns;
+	bool beats;
 	uint32_t cuts;               /* power losses during a run */
 	uint32_t checks;             /* of file systems since the last of them */
 	bool silent, policy_changed, unstable_told, on_battery;
@@ -390,7 +391,7 @@ static int answer_run(struct fake_drive *d, const struct pp_order *o, struct pp_
 		if (o->pace_per_s)
 			d->lane[i].pace_ns = d->layout.group * PP_NS_PER_S / o->pace_per_s;
 	}
-	d->running = true;
+	d->running = m.beats = true;
 	raise_flag("in-run", true); /* the switch's own troubles are for cuts, not for set-ups */
 	d->t_run_ns = pp_clock_mono_ns();
 	snprintf(started.disk, sizeof(started.disk), "nvme0n1");
@@ -741,7 +742,7 @@ static void serve(void)
 			return;
 	}
 	step_lanes();
-	if (m.client && !m.silent)
+	if (m.client && !m.silent && m.beats)
 		beat();
 }
 
@@ -765,6 +766,7 @@ static void connect_to_control(void)
 		(m.cuts && flag("uptime-large") >= 0 ? 3600ULL * PP_NS_PER_S : 0);
 	pp_buf_init(&kv, 1U << 16);
 	pp_hello_put(&kv, &hello);
+	m.beats = false; /* as the agent: from its first run on */
 	pp_client_send(m.client, PP_FRAME_HELLO, kv.data, kv.bytes, NULL);
 	pp_buf_release(&kv);
 }
