@@ -18,6 +18,7 @@ struct pp_alive {
 	char *name, *host, *port;
 	struct pp_pdu_request words; /* of a command */
 	enum pp_alive_answer (*ask)(void *arg, int64_t timeout_ms);
+	const char *(*boot)(void *arg);
 	void *arg;
 };
 
@@ -108,7 +109,7 @@ static enum pp_alive_answer ask_command(void *arg, int64_t timeout_ms)
 }
 
 struct pp_alive *pp_alive_of(const char *name, enum pp_alive_answer (*ask)(void *arg,
-	int64_t timeout_ms), void *arg, struct pp_error *err)
+	int64_t timeout_ms), const char *(*boot)(void *arg), void *arg, struct pp_error *err)
 {
 	struct pp_alive *alive = calloc(1, sizeof(*alive));
 
@@ -120,6 +121,7 @@ struct pp_alive *pp_alive_of(const char *name, enum pp_alive_answer (*ask)(void 
 		return NULL;
 	}
 	alive->ask = ask;
+	alive->boot = boot;
 	alive->arg = arg ? arg : alive;
 	return alive;
 }
@@ -159,7 +161,7 @@ static int take_words(struct pp_alive *alive, const char *text, struct pp_error 
 
 struct pp_alive *pp_alive_parse(const char *text, struct pp_error *err)
 {
-	struct pp_alive *alive = pp_alive_of(text, NULL, NULL, err);
+	struct pp_alive *alive = pp_alive_of(text, NULL, NULL, NULL, err);
 	int rc;
 
 	if (!alive)
@@ -202,6 +204,11 @@ const char *pp_alive_name(const struct pp_alive *alive)
 const char *pp_alive_host(const struct pp_alive *alive)
 {
 	return alive->host;
+}
+
+const char *pp_alive_boot(const struct pp_alive *alive)
+{
+	return alive->boot ? alive->boot(alive->arg) : "";
 }
 
 enum pp_alive_answer pp_alive_ask(struct pp_alive *alive, int64_t timeout_ms)

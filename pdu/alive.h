@@ -23,13 +23,15 @@ struct pp_alive;
 /* "tcp:HOST:PORT" (a connection is accepted), "ping:HOST", "cmd:PROGRAM WORDS..." (exit 0; no shell,
  * quotes group). NULL on failure. */
 struct pp_alive *pp_alive_parse(const char *text, struct pp_error *err);
-/* A source of the caller's own; name is copied, arg is the caller's. */
+/* A source of the caller's own; name is copied, arg is the caller's. boot (NULL: nobody can tell) gives
+ * the identity of the boot that answered last, which no other boot has; "" if it is not known. */
 struct pp_alive *pp_alive_of(const char *name, enum pp_alive_answer (*ask)(void *arg,
-	int64_t timeout_ms), void *arg, struct pp_error *err);
+	int64_t timeout_ms), const char *(*boot)(void *arg), void *arg, struct pp_error *err);
 void pp_alive_free(struct pp_alive *alive);
 
 const char *pp_alive_name(const struct pp_alive *alive); /* as it was written */
 const char *pp_alive_host(const struct pp_alive *alive); /* NULL where there is none */
+const char *pp_alive_boot(const struct pp_alive *alive); /* as above; "" where nobody can tell */
 enum pp_alive_answer pp_alive_ask(struct pp_alive *alive, int64_t timeout_ms);
 
 #endif

@@ -14,6 +14,7 @@
 #include "internal.h"
 #include "src/core/clock.h"
 #include "src/core/file.h"
+#include "src/core/text.h"
 
 #define PROOF_BYTES_MAX   65536
 #define PROFILE_BYTES_MAX 65536
@@ -356,6 +357,7 @@ struct proving {
 	struct pp_pdu_identity identity;
 	struct pp_pdu_times off;
 	struct pp_off_witness witness;
+	char boot_before[64];
 	int64_t t_back_ns;
 };
 
@@ -382,6 +384,7 @@ static int begin(struct proving *proving, struct pp_error *err)
 	say(proving, "waiting until the machine answers");
 	if (pp_pdu_await_life(config->alive, or_default(config->back_ms, 600000), err) != 0)
 		return -1;
+	pp_text_copy(proving->boot_before, sizeof(proving->boot_before), pp_alive_boot(config->alive));
 	if (config->others_count)
 		return open_named(&proving->others, config, err);
 	/* A program may take any name for the one outlet that it knows. */
@@ -459,6 +462,16 @@ static int write_proof(struct proving *proving, struct pp_error *err)
 	return rc;
 }
 
+/* Silence is not darkness: what feeds the machine's network alone silences it too. */
+static int lived_through(const struct proving *proving, struct pp_error *err)
+{
+	if (!proving->boot_before[0] ||
+	    strcmp(proving->boot_before, pp_alive_boot(proving->config->alive)) != 0)
+		return 0;
+	return pp_fail(err, PP_ERR_PEER, "the machine fell silent, but ran on: the same boot answers as before "
+		"the off; this outlet feeds its network, or it has another supply");
+}
+
 /* The off, the looking around, and the on, whatever was seen. */
 static int cycle(struct proving *proving, int64_t off_ms, enum pp_pdu_outcome *outcome,
 	struct pp_error *err)
@@ -499,7 +512,8 @@ static int prove(struct proving *proving, enum pp_pdu_outcome *outcome, struct p
 	if (pp_pdu_await_life(config->alive, or_default(config->back_ms, 600000), err) != 0)
 		return pp_fail_within(err, "after the power came back");
 	proving->t_back_ns = pp_clock_mono_ns() - since_ns;
-	if (others_unchanged(&proving->others, err) != 0 || write_proof(proving, err) != 0)
+	if (lived_through(proving, err) != 0 || others_unchanged(&proving->others, err) != 0 ||
+	    write_proof(proving, err) != 0)
 		return -1;
 	*outcome = PP_PDU_VERIFIED;
 	return 0;

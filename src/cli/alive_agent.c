@@ -13,6 +13,7 @@
 struct pp_alive_agent {
 	struct pp_listener *listener;
 	uint64_t session; /* the last that connected; 0: none yet */
+	struct pp_hello hello;
 };
 
 struct pp_alive_agent *pp_alive_agent_open(const char *what, struct pp_error *err)
@@ -56,6 +57,19 @@ void pp_alive_agent_close(struct pp_alive_agent *agent)
 	free(agent);
 }
 
+static void take_hello(struct pp_alive_agent *agent, const struct pp_event *ev)
+{
+	struct pp_kv kv;
+
+	agent->session = ev->session;
+	memset(&agent->hello, 0, sizeof(agent->hello));
+	if (pp_kv_parse(&kv, ev->data, ev->data_bytes, NULL) != 0)
+		return;
+	if (pp_hello_get(&kv, &agent->hello, NULL) != 0)
+		agent->hello.boot_id[0] = '\0';
+	pp_kv_release(&kv);
+}
+
 /* Who is connected now: what has come so far, and where that is nobody, who comes before the deadline. */
 static void meet(struct pp_alive_agent *agent, int64_t deadline_ns)
 {
@@ -63,7 +77,7 @@ static void meet(struct pp_alive_agent *agent, int64_t deadline_ns)
 
 	while (pp_listener_wait(agent->listener, agent->session ? 0 : deadline_ns, &ev, NULL) == 1) {
 		if (ev.type == PP_EVENT_CONNECTED)
-			agent->session = ev.session;
+			take_hello(agent, &ev);
 		pp_event_release(&ev);
 	}
 }
@@ -71,7 +85,7 @@ static void meet(struct pp_alive_agent *agent, int64_t deadline_ns)
 /* An agent without orders says nothing by itself (heartbeats begin with a run), so it is asked. */
 static bool answers(struct pp_alive_agent *agent, int64_t deadline_ns)
 {
-	int64_t left_ms = (deadline_ns - pp_clock_mono_ns()) / PP_NS_PER_MS;
+	int64_t left_ms = (deadline_ns - pp_clock_mono_ns()) / PP_NS_PER_MS + 1;
 	struct pp_order order;
 	struct pp_buf text;
 	bool yes;
@@ -88,17 +102,27 @@ enum pp_alive_answer pp_alive_agent_ask(void *arg, int64_t timeout_ms)
 {
 	struct pp_alive_agent *agent = arg;
 	int64_t asked_ns = pp_clock_mono_ns(), deadline_ns = asked_ns + timeout_ms * PP_NS_PER_MS;
-	struct pp_session_state state;
+	struct pp_session_state state = { .how = PP_CLOSE_NOT };
 
 	meet(agent, deadline_ns);
-	if (!agent->session)
-		return PP_ALIVE_SILENT;
-	if (answers(agent, deadline_ns))
-		return PP_ALIVE_LIVES;
-	if (pp_listener_snapshot(agent->listener, agent->session, 0, &state, NULL, 0, NULL) != 0)
-		return PP_ALIVE_SILENT;
-	if (state.t_last_frame_ns > asked_ns)
-		return PP_ALIVE_LIVES;
-	return state.how == PP_CLOSE_FIN || state.how == PP_CLOSE_RST ? PP_ALIVE_REFUSES :
-		PP_ALIVE_SILENT;
+	if (agent->session) {
+		if (answers(agent, deadline_ns))
+			return PP_ALIVE_LIVES;
+		if (pp_listener_snapshot(agent->listener, agent->session, 0, &state, NULL, 0, NULL) != 0)
+			return PP_ALIVE_UNKNOWN;
+		if (state.t_last_frame_ns > asked_ns)
+			return PP_ALIVE_LIVES;
+	}
+	if (state.how != PP_CLOSE_NOT && state.how != PP_CLOSE_TIMEOUT)
+		return PP_ALIVE_REFUSES;
+	/* Whoever did not wait for an answer cannot say that none came. */
+	return state.how == PP_CLOSE_TIMEOUT || pp_clock_mono_ns() >= deadline_ns ? PP_ALIVE_SILENT :
+		PP_ALIVE_UNKNOWN;
+}
+
+const char *pp_alive_agent_boot(void *arg)
+{
+	struct pp_alive_agent *agent = arg;
+
+	return agent->hello.boot_id;
 }

@@ -15,7 +15,9 @@ struct pp_alive_agent *pp_alive_agent_open(const char *what, struct pp_error *er
 void pp_alive_agent_close(struct pp_alive_agent *agent);
 
 /* For pp_alive_of(): lives while frames come; refuses once its connection was ended or reset, for that
- * took a running machine; silent otherwise. */
+ * took a running machine; unknown where our own side failed; silent otherwise. */
 enum pp_alive_answer pp_alive_agent_ask(void *agent, int64_t timeout_ms);
+/* For pp_alive_of(): of the agent that connected last. */
+const char *pp_alive_agent_boot(void *agent);
 
 #endif

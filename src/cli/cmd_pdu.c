@@ -276,8 +276,8 @@ static struct pp_alive *open_alive(struct options *options, struct pp_error *err
 
 	if (strncmp(options->alive, "agent:", 6) == 0) {
 		options->agent = pp_alive_agent_open(options->alive + 6, err);
-		return options->agent ? pp_alive_of(options->alive, pp_alive_agent_ask, options->agent,
-			err) : NULL;
+		return options->agent ? pp_alive_of(options->alive, pp_alive_agent_ask,
+			pp_alive_agent_boot, options->agent, err) : NULL;
 	}
 	alive = pp_alive_parse(options->alive, err);
 	if (alive && !options->config.dut_host)
@@ -375,6 +375,10 @@ static int run_cut(struct options *options, bool and_on)
 		struct pp_pdu_times times = { .outcome = PP_PDU_VERIFIED };
 
 		fprintf(stderr, "plugpull pdu: the outlet is off already\n");
+		if (alive) { /* it has just answered */
+			times.outcome = PP_PDU_STATE_UNKNOWN;
+			pp_fail(&err, PP_ERR_PEER, "the outlet reads off, but '%s' answers", options->alive);
+		}
 		code = report(options, "off", &times, &status, &err);
 		pp_pdu_close(pdu);
 		pp_alive_free(alive);

@@ -15,7 +15,7 @@
  * thread does everything, so a machine that is silent is silent in every respect.
  *
  * Flags of the machine, in milliseconds of a run: silent-after, fin-after, reboot-after,
- * io-error-after, idle-after (it writes no more, and lives on). At a power loss: ups (nothing happens), same-boot, orderly, keeps-power. At a
+ * io-error-after, idle-after (it writes no more, and lives on). At a power loss: ups (nothing happens), same-boot (of cuts in a run; lives-through: of any), orderly, keeps-power. At a
  * boot: no-boot, boot-ms, late-rst, uptime-large, policy. After a cut: drive-gone, drive-changed,
  * unreadable, fs-damaged, fs-unavailable (each also with .SERIAL, for one drive alone), scan-drops,
  * unstable, check-damaged, foreign-run (a slot of a run that nobody knows). Before the next run:
@@ -156,7 +156,7 @@ static void boot(void)
 	}
 	raise_flag("in-run", false);
 	raise_flag("machine-off", false);
-	if (m.cuts == 0 || flag("same-boot") < 0)
+	if (flag("lives-through") < 0 && (m.cuts == 0 || flag("same-boot") < 0))
 		new_boot();
 	m.policy_changed = m.cuts > 0 && flag("policy") >= 0;
 	m.silent = false;

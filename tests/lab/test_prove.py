@@ -5,7 +5,9 @@ Goal: the wiring proof with a real agent as the machine's heartbeat, and a campa
 Method: the fake machine and its program-driven outlet (fake_rig.py). `pdu prove --alive agent:` must
 prove the right outlet, and must not where the machine keeps its power; a campaign without a proof and
 without `unproven = yes` refuses before it cuts; with the proof it runs. `pdu cycle` believes no off
-that the machine contradicts. After each, the outlet is on.
+that the machine contradicts. After each, the outlet is on. A machine that fell silent and comes back as
+the boot that it was has lived through the off; an outlet that reads off already is not off while the
+machine answers.
 """
 import os
 import socket
@@ -62,5 +64,20 @@ def keeps_its_power():
             check("the outlet is on", rig.power() == "on")
 
 
+def lives_through():
+    with Rig(flags=("lives-through",)) as rig:
+        code, text = pdu(rig, "prove", "--hold-up", "5", "--back-time", "60")
+        expect("silence alone is no proof", code == 3 and "ran on" in text, (code, text))
+        check("the outlet is on", rig.power() == "on")
+
+
+def reads_off_and_answers():
+    with Rig(flags=("pdu-false-off", "pdu-told-off", "in-run")) as rig:
+        code, text = pdu(rig, "off")
+        expect("off", code == 3 and "answers" in text, (code, text))
+        check("nothing was switched", rig.power() == "on")
+
+
 if __name__ == "__main__":
-    run_all([("proof and campaign", proof_and_campaign), ("keeps its power", keeps_its_power)], 2)
+    run_all([("proof and campaign", proof_and_campaign), ("keeps its power", keeps_its_power),
+             ("lives through", lives_through), ("reads off and answers", reads_off_and_answers)], 2)

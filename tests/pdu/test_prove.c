@@ -19,7 +19,15 @@ struct machine {
 	int relay;      /* the one that really feeds it; -1: another power source */
 	bool dies_for_good, blind;
 	bool was_off;
+	const char *boot, *boot_after;
 };
+
+static const char *boot_of_machine(void *arg)
+{
+	struct machine *machine = arg;
+
+	return machine->was_off ? machine->boot_after : machine->boot;
+}
 
 static enum pp_alive_answer ask_machine(void *arg, int64_t timeout_ms)
 {
@@ -34,7 +42,7 @@ static enum pp_alive_answer ask_machine(void *arg, int64_t timeout_ms)
 }
 
 enum trouble { NONE, WIRED_ELSEWHERE, SECOND_SUPPLY, NOT_BACK, BLIND, SIBLING_GOES, NO_OFF, METER_STUCK,
-	NO_LOAD };
+	NO_LOAD, SAME_BOOT, NO_BOOT };
 
 static const struct {
 	enum trouble trouble;
@@ -50,11 +58,17 @@ static const struct {
 	{ SIBLING_GOES, false, "changed too" },
 	{ NO_OFF, false, "off" },
 	{ METER_STUCK, false, "flow through it" },
+	{ SAME_BOOT, false, "ran on" },
+	{ NO_BOOT, true, NULL }, /* an agent whose boot is not known, before or after */
 };
 
 static void prepare(struct rig *rig, struct machine *machine, enum trouble trouble)
 {
-	*machine = (struct machine){ .rig = rig, .relay = 0 };
+	*machine = (struct machine){ .rig = rig, .relay = 0, .boot = "b1", .boot_after = "b2" };
+	if (trouble == SAME_BOOT)
+		machine->boot_after = machine->boot;
+	if (trouble == NO_BOOT)
+		machine->boot = machine->boot_after = "";
 	if (trouble == WIRED_ELSEWHERE)
 		machine->relay = 2;
 	if (trouble == SECOND_SUPPLY)
@@ -92,7 +106,7 @@ static void only_the_right_wiring_is_proven(void **state)
 		rig_start(&rig, "shelly-gen2");
 		rig.config.watts_stale_ms = -1;
 		prepare(&rig, &machine, rows[i].trouble);
-		alive = pp_alive_of("machine", ask_machine, &machine, &err);
+		alive = pp_alive_of("machine", ask_machine, boot_of_machine, &machine, &err);
 		config = config_of(&rig, alive);
 		if (rows[i].trouble == BLIND) { /* alive at first, then the network goes */
 			rig.mock.blind = &machine.blind;
@@ -143,7 +157,7 @@ static void a_proof_expires(void **state)
 	assert_int_equal(system(command), 0);
 	rig.config.profile = profile;
 	prepare(&rig, &machine, NONE);
-	alive = pp_alive_of("machine", ask_machine, &machine, &err);
+	alive = pp_alive_of("machine", ask_machine, boot_of_machine, &machine, &err);
 	config = config_of(&rig, alive);
 	config.path = copy;
 	if (pp_prove(&config, &outcome, &err) != 0)
@@ -209,7 +223,7 @@ static void witnesses(void **state)
 		rig.mock.load_w = cases[i].load_w;
 		machine = (struct machine){ .rig = &rig, .relay = cases[i].wired ? 0 : 3 };
 		if (cases[i].ask)
-			config.alive = pp_alive_of("machine", ask_machine, &machine, &err);
+			config.alive = pp_alive_of("machine", ask_machine, boot_of_machine, &machine, &err);
 		pdu = pp_pdu_open(&rig.config, &err);
 		assert_int_equal(pp_pdu_off(pdu, NULL, &err), 0);
 		rc = pp_pdu_witness(pdu, &config, &witness, &err);
