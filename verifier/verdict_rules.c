@@ -412,9 +412,18 @@ struct sight {
 	uint32_t weakest_lost, weakest_cuts; /* of its trials, those that speak for this arm */
 	double q;                       /* of the weakest */
 	uint32_t too_quick;             /* and its losses that do not */
-	bool lost, unsettled;           /* in any of them */
+	bool lost;                      /* in any on this drive in this state, in whatever order */
+	bool unsettled;                 /* in any that speaks for this arm */
 	bool noise_lost;                /* on this drive */
 };
+
+/* One drive, whose cache is in one state: what is lost from it there is protected from nothing. */
+static bool same_state(const struct pp_arm_key *a, const struct pp_arm_key *b)
+{
+	return strcmp(a->serial, b->serial) == 0 && strcmp(a->model, b->model) == 0 &&
+		strcmp(a->firmware, b->firmware) == 0 && strcmp(a->policy, b->policy) == 0 &&
+		strcmp(a->setting, b->setting) == 0;
+}
 
 /*
  * The control speaks for an arm only where the drive's cache was in the same state, and was filled in
@@ -422,9 +431,7 @@ struct sight {
  */
 static bool same_cache(const struct pp_arm_key *a, const struct pp_arm_key *b)
 {
-	return strcmp(a->serial, b->serial) == 0 && strcmp(a->model, b->model) == 0 &&
-		strcmp(a->firmware, b->firmware) == 0 && strcmp(a->policy, b->policy) == 0 &&
-		strcmp(a->setting, b->setting) == 0 && strcmp(a->pattern, b->pattern) == 0 &&
+	return same_state(a, b) && strcmp(a->pattern, b->pattern) == 0 &&
 		strcmp(a->kernel, b->kernel) == 0 && strcmp(a->cut_kind, b->cut_kind) == 0 &&
 		a->noise == b->noise;
 }
@@ -446,9 +453,12 @@ static struct sight look_for_sight(const struct verdict_work *all, const struct 
 		if (other->noise_losses && strcmp(key->serial, work->arm->key.serial) == 0)
 			sight.noise_lost = true;
 		if (strcmp(key->method, "direct") != 0 || !other->proven ||
-			!pp_verdict_shows_cache(key) || !same_cache(key, &work->arm->key))
+			!pp_verdict_shows_cache(key) || !same_state(key, &work->arm->key))
 			continue;
+		/* Also of those that do not speak for this arm: "protected" is a word on the cache. */
 		sight.lost |= other->arm->cuts_loss > 0;
+		if (!same_cache(key, &work->arm->key))
+			continue;
 		sight.unsettled |= other->arm->cuts_open > 0;
 		/* Several control arms: choosing the best would be choosing by result. */
 		/* What was lost faster than the arm writes is no trial at all; what was kept is one. */

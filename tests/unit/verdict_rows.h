@@ -328,6 +328,20 @@ static const struct row rows[] = {
 	{ .rule = "M7.4", .trials = "fdatasync 29 powered; direct 29 powered; "
 		"direct 9 loss ext4; write 1 loss", .protected_serial = "S1", .exit = 2,
 		.verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind", .says_not = "rests on" },
+	/* What is lost in random order, or with noise, stood in the same cache; what another policy, or
+	 * another firmware, made of it says nothing of this one. */
+	{ .rule = "M7.4", .trials = KEPT("powered") "; direct 1 loss shuffled", .protected_serial = "S1",
+		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind", .says_not = "rests on" },
+	{ .rule = "M7.4", .trials = KEPT("powered") "; direct 1 loss noise", .protected_serial = "S1",
+		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind", .says_not = "rests on" },
+	{ .rule = "M7.4", .trials = KEPT("powered nocache") "; direct 1 loss shuffled", .exit = 2,
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind", .says_not = "rests on" },
+	{ .rule = "M7.4", .trials = KEPT("powered") "; direct 1 shuffled", .protected_serial = "S1",
+		.exit = 0, .verdict = PP_ARM_SAFE, .says = "rests on protection" },
+	{ .rule = "M7.4", .trials = KEPT("powered off nocache") "; direct 1 loss shuffled on", .exit = 0,
+		.verdict = PP_ARM_SAFE, .says = "rests on the write cache being off" },
+	{ .rule = "M7.4", .trials = KEPT("powered") "; direct 1 loss fw2", .protected_serial = "S1",
+		.exit = 0, .verdict = PP_ARM_SAFE, .says = "rests on protection" },
 	{ .rule = "M7.4", .trials = "fdatasync 28 powered; fdatasync 1 noiselost; "
 		"direct 29 powered; write 1 loss", .protected_serial = "S1", .exit = 2,
 		.verdict = PP_ARM_INCONCLUSIVE, .says = "acked noise was lost" },
