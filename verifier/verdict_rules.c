@@ -207,8 +207,10 @@ static bool settings_apart(const struct verdict_work *all, const struct arm_work
 
 	if (!a || !b || a == b)
 		return false;
-	/* Where nothing counts what is sent, as on Windows, the setting itself says that nothing is. */
-	if (!other->losses_asked && (other->losses_not_asked || b->flushing == PP_TRUTH_NO))
+	/* Where nothing counts what is sent, as on Windows, the setting itself says that nothing is; else
+	 * it is known of each loss, or of none. */
+	if (!other->losses_asked && (other->losses_not_asked == other->arm->cuts_loss ||
+		b->flushing == PP_TRUTH_NO))
 		return true;
 	return a->write_cache == PP_TRUTH_NO && !direct_lost(all, work);
 }

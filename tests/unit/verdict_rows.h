@@ -428,6 +428,11 @@ static const struct row rows[] = {
 		.verdict = PP_ARM_INCONCLUSIVE, .says = "same command failed" },
 	{ .rule = "M1.5", .trials = ON("fdatasync 1 loss off nobodyknows"), .exit = 1,
 		.verdict = PP_ARM_INCONCLUSIVE, .says = "same command failed" },
+	/* One loss that nobody asked for does not explain one of which nobody knows. */
+	{ .rule = "M1.5", .trials = ON("fdatasync 2 loss off notasked"), .exit = 1,
+		.verdict = PP_ARM_SAFE, .says = "same command failed" },
+	{ .rule = "M1.5", .trials = ON("fdatasync 1 loss off notasked; fdatasync 1 loss off nobodyknows"),
+		.exit = 1, .verdict = PP_ARM_INCONCLUSIVE, .says = "same command failed" },
 	{ .rule = "M1.5", .trials = ON("fdatasync 1 loss off"), .exit = 1,
 		.verdict = PP_ARM_INCONCLUSIVE, .says = "same command failed in fdatasync, overwrite, cache-off" },
 	{ .rule = "M1.5", .trials = ON("fdatasync 1 loss"), .exit = 1,
