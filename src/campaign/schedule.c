@@ -46,19 +46,20 @@ struct condition {
 	bool noise, random;
 };
 
-static struct condition condition_of(const struct pp_campaign *c, const struct pp_arm_state *arm)
+static bool is_under(const struct pp_campaign *c, const struct pp_arm_state *arm,
+	const struct condition *under)
 {
 	const struct pp_plan_arms *a = &c->plan.arms[arm->set];
 
-	return (struct condition){ arm->setting, a->noise, a->random };
+	return arm->setting == under->setting && a->noise == under->noise && a->random == under->random;
 }
 
 bool pp_arm_speaks_for(const struct pp_campaign *c, const struct pp_arm_state *control,
 	const struct pp_arm_state *arm)
 {
-	struct condition x = condition_of(c, control), y = condition_of(c, arm);
+	const struct pp_plan_arms *a = &c->plan.arms[arm->set];
 
-	return x.setting == y.setting && x.noise == y.noise && x.random == y.random;
+	return is_under(c, control, &(struct condition){ arm->setting, a->noise, a->random });
 }
 
 static bool has_control(const struct pp_campaign *c, const struct pp_stand *s,
@@ -66,14 +67,10 @@ static bool has_control(const struct pp_campaign *c, const struct pp_stand *s,
 {
 	uint32_t i;
 
-	for (i = 0; i < s->arms; i++) {
-		struct condition here = condition_of(c, &s->arm[i]);
-
-		if (s->arm[i].method == method && here.setting == under->setting &&
-			here.noise == under->noise && here.random == under->random &&
+	for (i = 0; i < s->arms; i++)
+		if (s->arm[i].method == method && is_under(c, &s->arm[i], under) &&
 			c->plan.arms[s->arm[i].set].workload == PP_OVERWRITE)
 			return true;
-	}
 	return false;
 }
 
@@ -295,6 +292,12 @@ static uint32_t losses_for(const struct pp_campaign *c, const struct pp_stand *s
 	return lost;
 }
 
+static bool shows_cache(const struct pp_campaign *c, const struct pp_arm_state *arm)
+{
+	return arm->method->control && arm->method->direct && !arm->na_reason[0] &&
+		c->plan.arms[arm->set].workload == PP_OVERWRITE;
+}
+
 /*
  * M7.3: some arm has its clean trials, and only the loss rate of its control keeps it from SAFE. More
  * trials of that control help, unless it has never lost.
@@ -312,8 +315,7 @@ static struct pp_arm_state *blind_control(struct pp_campaign *c, struct pp_stand
 		for (k = 0; k < s->arms; k++) {
 			struct pp_arm_state *direct = &s->arm[k];
 
-			if (!direct->method->control || !direct->method->direct || !direct->lost ||
-				c->plan.arms[direct->set].workload != PP_OVERWRITE ||
+			if (!shows_cache(c, direct) || !direct->lost ||
 				!pp_arm_speaks_for(c, direct, arm) ||
 				direct->tried >= c->plan.controls_max)
 				continue;
@@ -335,16 +337,11 @@ static bool is_worth(const struct pp_campaign *c, const struct pp_stand *s,
 	for (i = 0; i < s->arms; i++) {
 		const struct pp_arm_state *arm = &s->arm[i];
 
-		if (!arm->method->control && pp_arm_speaks_for(c, control, arm) && arm->clean >= wanted_clean(c) && !arm->lost)
+		if (!arm->method->control && pp_arm_speaks_for(c, control, arm) &&
+			arm->clean >= wanted_clean(c) && !arm->lost)
 			return true;
 	}
 	return false;
-}
-
-static bool shows_cache(const struct pp_campaign *c, const struct pp_arm_state *arm)
-{
-	return arm->method->control && arm->method->direct && !arm->na_reason[0] &&
-		c->plan.arms[arm->set].workload == PP_OVERWRITE;
 }
 
 /* M7.4: that `direct` loses nothing has a reason: a cache that is off, or none, or a protected one. */

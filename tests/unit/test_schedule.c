@@ -212,6 +212,22 @@ static void test_blind_control(void **state)
 	assert_int_equal(count('d'), 4);
 }
 
+/* A policy that cannot be had any more, as a resume may find, takes its control with it. */
+static void test_blind_control_na(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	begin("controls = 4\ncontrols_end = 0\ncontrols_max = 9\n");
+	run(one_direct_in_four);
+	c.plan.controls_max = 20;
+	assert_true(pp_schedule_next(&c));
+	assert_int_equal(letter(stands[0].now->method), 'd');
+	for (i = 0; i < stands[0].arms; i++)
+		strcpy(stands[0].arm[i].na_reason, "cannot be had");
+	assert_false(pp_schedule_next(&c));
+}
+
 /* M5.6: void trials count for nothing, open ones do not go on for ever. */
 static void test_void_and_open(void **state)
 {
@@ -461,6 +477,7 @@ int main(void)
 		cmocka_unit_test(test_cuts),
 		cmocka_unit_test(test_first_loss),
 		cmocka_unit_test(test_blind_control),
+		cmocka_unit_test(test_blind_control_na),
 		cmocka_unit_test(test_void_and_open),
 		cmocka_unit_test(test_voids_in_row),
 		cmocka_unit_test(test_gone),
