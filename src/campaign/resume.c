@@ -53,7 +53,7 @@ static int find_run(struct pp_campaign *c, struct pp_stand *s, struct pp_error *
 			strcmp(s->arm[i].setting ? s->arm[i].setting->name : "", s->run.setting) == 0 &&
 			a->workload == s->run.layout.workload && a->lanes == s->run.layout.lanes &&
 			a->group == s->run.layout.group && a->record_bytes == s->run.layout.record_bytes &&
-			a->noise == s->run.noise)
+			a->noise == s->run.noise && a->random == (s->run.layout.shuffle != 0))
 			s->now = &s->arm[i];
 	}
 	if (!s->now)

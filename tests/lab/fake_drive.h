@@ -22,6 +22,7 @@
 #define FAKE_SECTORS     (FAKE_DRIVE_BYTES / PP_DRIVE_SECTOR_BYTES)
 #define FAKE_LANES       4
 #define FAKE_UNIT_BYTES  4096
+#define FAKE_SECOND_AT   (3U << 20) /* where the file of a second set of arms lies */
 #define FAKE_NOISE_AT    (6U << 20) /* where the file of the noise lies (M7.6) */
 
 struct fake_drive {
@@ -48,7 +49,7 @@ struct fake_drive {
 	const struct pp_method *method;
 	bool told;                   /* the trouble of this run has happened */
 	bool noisy;                  /* noise runs beside it */
-	uint64_t noise_at;
+	uint64_t run_at, noise_at;
 	struct pp_layout noise_layout;
 	struct pp_lane noise;
 	uint8_t *noise_buf;
@@ -157,7 +158,7 @@ static int64_t lane_write(void *ctx, const void *buf, uint32_t bytes, uint64_t o
 {
 	struct fake_drive *d = ctx;
 
-	if (fake_write(d, d->method, buf, bytes, offset) == 0)
+	if (fake_write(d, d->method, buf, bytes, d->run_at + offset) == 0)
 		return bytes;
 	*os_code = errno;
 	return -1;

@@ -273,7 +273,9 @@ static void answer_prove(struct fake_drive *d, const struct pp_order *o, struct 
 /* Where the file that an order names lies on the drive; a raw device is one. */
 static uint64_t file_at(const struct fake_drive *d, const struct pp_order *o)
 {
-	return d->kind == PP_TARGET_FILE && strcmp(o->file, PP_NOISE_FILE) == 0 ? FAKE_NOISE_AT : 0;
+	if (d->kind != PP_TARGET_FILE || strcmp(o->file, PP_ORDER_FILE) == 0)
+		return 0;
+	return strcmp(o->file, PP_NOISE_FILE) == 0 ? FAKE_NOISE_AT : FAKE_SECOND_AT;
 }
 
 static int answer_prewrite(struct fake_drive *d, struct pp_order *o, struct pp_buf *kv,
@@ -382,6 +384,7 @@ static int answer_run(struct fake_drive *d, const struct pp_order *o, struct pp_
 	if (o->layout.lanes > FAKE_LANES || o->layout.record_bytes > 1U << 16)
 		return pp_fail(err, PP_ERR_REFUSED, "the fake machine has no room for these lanes");
 	d->layout = o->layout;
+	d->run_at = file_at(d, o);
 	d->method = o->method;
 	d->run.state = PP_RUN_RUNNING;
 	d->told = false;

@@ -102,6 +102,21 @@ def killed_with_noise():
             check("judge says the same", rig.check_same_judgement() == 2)
 
 
+def killed_of_two_orders():
+    """M1.3: the run is of the arm in its own order, and its records are in that arm's file."""
+    with Rig(HONEST, [], **MEDIUM) as rig:
+        rig.plan("[arms shuffled]\nmethods = fdatasync\nrecord_bytes = 4096\npattern = random\n",
+                 drive_d={"size_mib": 4}, **MEDIUM)
+        c = rig.start("--cuts", "1")
+        rig.await_that("writing", lambda: rig.state() == "writing")
+        rig.flag("hold-scan")
+        rig.await_that("scanning", lambda: rig.state() == "scanning")
+        dies(rig, c)
+        r = rig.run("--cuts", "1", "--resume")
+        check(f"{ends(rig)}\n{r.err}", ends(rig) == [CLEAN, CLEAN])
+        check("judge says the same", rig.check_same_judgement() == 2)
+
+
 def killed_in_setup(hold):
     with Rig(HONEST, [hold]) as rig:
         c = rig.start("--cuts", "1")
@@ -254,7 +269,8 @@ TESTS += [
     ("M6.2 another boot before the resume, a loss", lambda: another_boot(LIAR, ("loss", ""))),
 ]
 TESTS += [(f.__doc__.split(":")[0], f) for f in (
-    twice, killed_with_noise, wrote_since, interrupt_again_and_again, interrupt_after_loss, interrupt_before_agent)]
+    twice, killed_with_noise, killed_of_two_orders, wrote_since, interrupt_again_and_again,
+    interrupt_after_loss, interrupt_before_agent)]
 
 if __name__ == "__main__":
     run_all(TESTS, workers=10)
