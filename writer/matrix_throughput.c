@@ -12,6 +12,7 @@
 
 #include "matrix_parts.h"
 #include "src/core/clock.h"
+#include "src/core/splitmix.h"
 #include "src/core/thread.h"
 
 #define SEQUENTIAL_BYTES (1U << 20)
@@ -44,13 +45,9 @@ static const struct flow_test {
 	{ "random read", false, true, true },
 };
 
-/* splitmix64 (Steele, Lea, Flood, OOPSLA 2014). */
 static uint64_t mix(uint64_t x)
 {
-	x += 0x9e3779b97f4a7c15ULL;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-	return x ^ x >> 31;
+	return pp_splitmix_next(&x);
 }
 
 static void fill_pool(struct flow *f, unsigned compressible)

@@ -16,6 +16,7 @@
 #include "parts.h"
 #include "src/core/clock.h"
 #include "src/core/file.h"
+#include "src/core/splitmix.h"
 #include "src/core/text.h"
 #include "src/core/tree.h"
 #include "version.h"
@@ -192,7 +193,7 @@ static int open_all(struct pp_campaign *c, struct pp_error *err)
 	if (c->config->resume) {
 		if (same_plan(c, err) != 0 || pp_evidence_load(&c->evidence, c->folder, false, err) != 0)
 			return -1;
-		c->random += 0x9e3779b97f4a7c15ULL * c->evidence.cuts;
+		pp_splitmix_skip(&c->random, c->evidence.cuts);
 		c->own_trials = c->evidence.trial_count;
 	} else if (new_folder(c, err) != 0) {
 		return -1;

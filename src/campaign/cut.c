@@ -16,6 +16,7 @@
 #include "src/core/clock.h"
 #include "src/core/file.h"
 #include "src/core/le.h"
+#include "src/core/splitmix.h"
 #include "src/core/text.h"
 
 #define QUICK_MS     30000
@@ -416,16 +417,6 @@ static void take_news(struct pp_campaign *c, struct pp_error *err)
 	}
 }
 
-/* splitmix64: the moments of a campaign can be drawn again from its seed. */
-static uint64_t draw(struct pp_campaign *c)
-{
-	uint64_t x = c->random += 0x9e3779b97f4a7c15ULL;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-	return x ^ x >> 31;
-}
-
 static int begin_cut(struct pp_campaign *c, struct pp_error *err)
 {
 	struct pp_cut_facts *cut = &c->cut;
@@ -443,7 +434,7 @@ static int begin_cut(struct pp_campaign *c, struct pp_error *err)
 	for (i = 0; i < c->plan.drives; i++)
 		cut->runs += c->stand[i].now != NULL;
 	cut->write_ms = c->plan.write_min_ms +
-		(int64_t)(draw(c) % (c->plan.write_max_ms - c->plan.write_min_ms + 1));
+		(int64_t)(pp_splitmix_next(&c->random) % (c->plan.write_max_ms - c->plan.write_min_ms + 1));
 	pp_clock_boot_id(cut->host_boot_id, sizeof(cut->host_boot_id));
 	if (pp_cut_path(c, NULL, "", path, sizeof(path), err) != 0 || pp_mkdirs(path, err) != 0)
 		return -1;

@@ -80,7 +80,7 @@ struct pp_campaign {
 	uint32_t planned_sets;    /* of arms; those behind them are the schedule's own, for controls */
 	uint32_t setups;          /* how many there have been */
 	size_t own_trials;        /* from this one on: this controller's, for voids in a row (M5.6) */
-	uint64_t random;          /* state of the generator of cut moments */
+	uint64_t random;          /* state of the generator of cut moments (splitmix.h) */
 	struct pp_progress progress;
 	int64_t cycle_ns;         /* of the last cut, for the time left */
 	bool resuming;            /* the cut in work was another controller's */

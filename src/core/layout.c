@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "record.h"
+#include "splitmix.h"
 
 /* Two windows of the largest group, and few enough that one folder of them is no test of folders. */
 #define RENAME_SLOTS_MAX 1024
@@ -254,9 +255,7 @@ static uint32_t round_of(const struct pp_layout *l, uint32_t lane, unsigned roun
 {
 	uint64_t x = l->shuffle + ((uint64_t)lane << 40) + ((uint64_t)round << 32) + half;
 
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-	return (uint32_t)(x ^ x >> 31);
+	return (uint32_t)pp_splitmix_mix(x);
 }
 
 static uint64_t shuffle_once(const struct pp_layout *l, uint32_t lane, uint64_t at, bool back)

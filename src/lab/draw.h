@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Seeded draws of the lab: splitmix64 (Steele, Lea, Flood 2014), for which any seed is a good one,
- * also 0, 1, 2. The same seed gives the same numbers on every machine.
+ * Seeded draws of the lab (splitmix.h): any seed is a good one, and gives the same numbers on every
+ * machine.
  */
 #ifndef PP_LAB_DRAW_H
 #define PP_LAB_DRAW_H
 
-#include <stdint.h>
+#include "src/core/splitmix.h"
 
 static inline uint64_t draw(uint64_t *state)
 {
-	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
+	return pp_splitmix_next(state);
 }
 
 /* 0 ... limit - 1; 0 for limit 0. */
