@@ -22,9 +22,12 @@ int64_t disk_open(const char *path, int flags, int *fd);
 int64_t disk_open_in(int folder, const char *folder_name, const char *name, int flags,
 	int *fd);
 int64_t disk_remove_in(int folder, const char *folder_name, const char *name);
+/* Over an older file of that name. */
+int64_t disk_rename_in(int folder, const char *folder_name, const char *from, const char *to);
 int64_t disk_open_folder(const char *path, int *fd);
-/* A file in that folder that leaves nothing behind, to ask what its files can do; -1 if there is none. */
-int disk_open_nameless(int folder, const char *folder_name, int flags);
+/* A file in that folder that leaves nothing behind, to ask what its files can do; *fd is -1 if there
+ * is none. */
+int64_t disk_open_nameless(int folder, const char *folder_name, int flags, int *fd);
 int64_t disk_close(int fd);
 int64_t disk_make_folder(const char *path);
 int64_t disk_remove_folder(const char *path);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -55,16 +56,21 @@ int64_t disk_remove_in(int folder, const char *folder_name, const char *name)
 	return result(unlinkat(folder, name, 0));
 }
 
+int64_t disk_rename_in(int folder, const char *folder_name, const char *from, const char *to)
+{
+	(void)folder_name;
+	return result(renameat(folder, from, folder, to));
+}
+
 int64_t disk_open_folder(const char *path, int *fd)
 {
 	return disk_open(path, O_RDONLY | O_DIRECTORY, fd);
 }
 
 /* O_TMPFILE, open(2). */
-int disk_open_nameless(int folder, const char *folder_name, int flags)
+int64_t disk_open_nameless(int folder, const char *folder_name, int flags, int *fd)
 {
-	(void)folder_name;
-	return openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600);
+	return disk_open_in(folder, folder_name, ".", O_TMPFILE | O_RDWR | flags, fd);
 }
 
 int64_t disk_close(int fd)

@@ -62,26 +62,54 @@ int64_t disk_remove_in(int folder, const char *folder_name, const char *name)
 	return join(folder_name, name, path) ? disk_remove(path) : ENAMETOOLONG;
 }
 
+int64_t disk_rename_in(int folder, const char *folder_name, const char *from, const char *to)
+{
+	char old_path[PATH_BYTES], new_path[PATH_BYTES];
+	wchar_t *wide_from, *wide_to;
+	int64_t code = EINVAL;
+
+	(void)folder;
+	if (!join(folder_name, from, old_path) || !join(folder_name, to, new_path))
+		return ENAMETOOLONG;
+	wide_from = pp_wide_path(old_path, NULL);
+	wide_to = pp_wide_path(new_path, NULL);
+	if (wide_from && wide_to)
+		code = result(MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING));
+	free(wide_from);
+	free(wide_to);
+	return code;
+}
+
 /* To be written, since only such a handle can be flushed. */
 int64_t disk_open_folder(const char *path, int *fd)
 {
 	return disk_open(path, O_RDWR | O_DIRECTORY, fd);
 }
 
-int disk_open_nameless(int folder, const char *folder_name, int flags)
+/* It goes with its handle; one that an earlier cut left is taken. */
+int64_t disk_open_nameless(int folder, const char *folder_name, int flags, int *fd)
 {
 	char path[PATH_BYTES];
 	wchar_t *wide;
 	HANDLE handle;
+	int64_t code;
 
 	(void)folder;
-	if (!join(folder_name, "plugpull-probe.tmp", path) || !(wide = pp_wide_path(path, NULL)))
-		return -1;
+	*fd = -1;
+	if (!join(folder_name, "plugpull-probe.tmp", path))
+		return ENAMETOOLONG;
+	wide = pp_wide_path(path, NULL);
+	if (!wide)
+		return EINVAL;
 	handle = CreateFileW(wide, pp_win_access(O_RDWR) | DELETE, FILE_SHARE_READ | FILE_SHARE_WRITE |
-		FILE_SHARE_DELETE, NULL, CREATE_NEW, FILE_FLAG_DELETE_ON_CLOSE |
-		pp_win_attributes(flags), NULL);
+		FILE_SHARE_DELETE, NULL, CREATE_ALWAYS, FILE_FLAG_OPEN_REPARSE_POINT |
+		FILE_FLAG_DELETE_ON_CLOSE | pp_win_attributes(flags), NULL);
+	code = result(handle != INVALID_HANDLE_VALUE);
 	free(wide);
-	return handle == INVALID_HANDLE_VALUE ? -1 : pp_fd_of_handle(handle, O_RDWR, NULL);
+	if (code)
+		return code;
+	*fd = pp_fd_of_handle(handle, O_RDWR, NULL);
+	return *fd >= 0 ? 0 : EMFILE;
 }
 
 int64_t disk_close(int fd)

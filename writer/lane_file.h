@@ -30,8 +30,8 @@ struct pp_lane_file {
  * and truncates nothing. Fails if it is neither a regular file nor a block device (a folder), too
  * short for the lane's region, or (append) longer than the lane's base slots: then a record would
  * overwrite instead of append; or, unless target is NULL, not on the proven drive (M2.7); or, with
- * PP_ERR_UNSUPPORTED, if the method cannot be had there. layout and method are kept. Raises this process's limit of open files where a run needs more
- * (setrlimit(2)).
+ * PP_ERR_UNSUPPORTED, if the method cannot be had there. layout and method are kept. Raises this
+ * process's limit of open files where a run needs more (setrlimit(2)).
  */
 int pp_lane_file_open(struct pp_lane_file *file, const struct pp_layout *layout,
 	const struct pp_method *method, const struct pp_target *target, const char *path,

@@ -221,7 +221,7 @@ static int set_up(struct matrix_op *op)
 	int fd = op->fd, rc;
 
 	if (folder)
-		fd = disk_open_nameless(op->fd, op->name, pp_method_open_flags(op->method));
+		disk_open_nameless(op->fd, op->name, pp_method_open_flags(op->method), &fd);
 	rc = pp_method_io_init(&op->io, op->method, fd, &op->e.why);
 	if (rc != 0)
 		matrix_op_fail(&op->e, "setting up", op->e.why.os_code);
