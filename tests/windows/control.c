@@ -11,6 +11,7 @@
  *	ping, poweroff, reboot
  *	identify=ID, smart=ID
  *	target=ID,PATH      what the orders below are about: a file of 4 MiB, two lanes, overwrite
+ *	workload=NAME       the same target with that workload
  *	prove, prewrite, sizes, watch, release, check, format
  *	run=METHOD          and waits for 200 acks; stop; matrix=METHOD
  *	scan                to FOLDER/scan.bin
@@ -53,14 +54,17 @@ static int ask(enum pp_order_kind kind, FILE *data)
 {
 	struct pp_kv answer;
 	size_t i;
+	int rc = 0;
 
 	order.kind = kind;
 	if (pp_machine_order(&machine, &order, &answer, WAIT_MS, data ? print_data : NULL, data, &err) != 0)
 		return -1;
 	for (i = 0; i < answer.count; i++)
 		printf("%s=%s\n", answer.pairs[i].key, answer.pairs[i].value);
+	if (kind == PP_ORDER_PREWRITE)
+		rc = pp_layout_get(&answer, &order.layout, &err); /* where the run begins */
 	pp_kv_release(&answer);
-	return 0;
+	return rc;
 }
 
 static int hello(void)
@@ -79,6 +83,15 @@ static int hello(void)
 	return 0;
 }
 
+static int set_workload(const char *name)
+{
+	enum pp_workload workload;
+
+	if (!pp_workload_find(name, &workload))
+		return pp_fail(&err, PP_ERR_USAGE, "there is no workload '%s'", name);
+	return pp_layout_init(&order.layout, workload, 2, 1, 4096, 4096, false, 0, TARGET_BYTES, &err);
+}
+
 static int set_target(const char *words)
 {
 	const char *comma = strchr(words, ',');
@@ -91,7 +104,7 @@ static int set_target(const char *words)
 	snprintf(order.spec.path, sizeof(order.spec.path), "%s", comma + 1);
 	order.spec.wait_ms = 0;
 	memset(order.run_id.bytes, 0x99, sizeof(order.run_id.bytes));
-	return pp_layout_init(&order.layout, PP_OVERWRITE, 2, 1, 4096, 4096, false, 0, TARGET_BYTES, &err);
+	return set_workload("overwrite");
 }
 
 static int run(const char *method)
@@ -152,6 +165,8 @@ static int do_word(const char *word)
 		return scan();
 	if (value && strncmp(word, "target", n) == 0)
 		return set_target(value);
+	if (value && strncmp(word, "workload", n) == 0)
+		return set_workload(value);
 	if (value && strncmp(word, "run", n) == 0)
 		return run(value);
 	if (value && (strncmp(word, "identify", n) == 0 || strncmp(word, "smart", n) == 0)) {

@@ -151,6 +151,24 @@ def test_dialogue(wine, key, folder):
         os.path.join(folder, "plugpull", "plugpull.target")) == 4 << 20)
 
 
+def test_record_files(wine, key, folder, workload):
+    """A file for each record, by new names or by renames over older ones."""
+    os.mkdir(os.path.join(folder, workload))
+    os.unlink(wine.path("ledger.0"))
+    found = talk(wine, key, [
+        "hello", f"target={VOLUME},D:/{workload}", f"workload={workload}", "prove", "prewrite", "run=fsync",
+        "stop", "scan", "release"], VOLUME)
+    stopped = kv(found["stop"])
+    check(f"{workload}: acks count: {stopped}", stopped["failed"] == "no" and int(stopped["acked"]) >= 200)
+    with open(wine.path("scan.bin"), "rb") as f:
+        check(f"{workload}: the scan is whole", len(f.read()) == int(kv(found["scan"])["bytes"]))
+    names = [n for _, _, files in os.walk(os.path.join(folder, workload)) for n in files]
+    base, made = (1024, 0) if workload == "rename" else (2, int(stopped["acked"]))
+    check(f"{workload}: a file a record, none beside: {len(names)}, {stopped}", base + made <= len(names)
+          <= base + (2 if workload == "rename" else int(stopped["issued"])))
+    check(f"{workload}: no probe is left: {names}", "plugpull-probe.tmp" not in names)
+
+
 def test_service(wine, key):
     """Installed once, it comes back at the next boot before anybody logs on; then it is taken away."""
     words = ["hello", "ping"]
@@ -189,6 +207,8 @@ def main():
         test_wrong_key(wine, key)
         test_identify(wine, key)
         test_dialogue(wine, key, folder)
+        for workload in ("create", "create-nodir", "rename"):
+            test_record_files(wine, key, folder, workload)
         test_service(wine, key)
 
 
