@@ -70,7 +70,8 @@ ALL_SRC := $(filter-out %_linux.c %_macos.c src/core/assess_read.c,$(wildcard sr
              verifier/scan_disk_win.c src/campaign/fields.c src/cli/cmd_agent.c src/cli/cmd_hand.c src/cli/cmd_matrix.c \
              $(wildcard src/cli/matrix_*.c) src/cli/cmd_policy.c \
              src/cli/dut_identify.c src/cli/identify_fields.c src/cli/identify_text.c \
-             src/cli/identify_traps.c src/cli/identify_walk.c src/cli/command.c src/cli/plugpull_dut.c)
+             src/cli/identify_traps.c src/cli/identify_walk.c src/cli/command.c src/cli/option_table.c \
+             src/cli/plugpull_dut.c)
 endif
 LIB_SRC := $(filter-out $(MAINS) $(PLUGINS),$(ALL_SRC))
 LIB_OBJ := $(LIB_SRC:%.c=$(OBJ)/%.o)

@@ -13,67 +13,25 @@
 
 #include "cmd_identify.h"
 #include "identify_parts.h"
+#include "option_table.h"
 #include "src/campaign/plan.h"
-#include "version.h"
 
 #define SMART_BYTES_MAX (1 << 20)
 
 /* ---- options ------------------------------------------------------------------------------ */
 
 struct options {
-	const char *target, *sysroot;
+	const char *target, *sysroot, *expect, *plan_path;
 	bool all, json, smart;
 	const char *expected[PP_IDENTIFY_EXPECTED_MAX];
 	size_t expected_count;
 	struct pp_plan *plan;
 };
 
-static const struct {
-	struct option option;
-	const char *argument, *help;
-} table[] = {
-	{{"all", no_argument, NULL, 'a'}, NULL, "every drive of this machine"},
-	{{"json", no_argument, NULL, 'j'}, NULL, "one JSON object"},
-	{{"smart", no_argument, NULL, 's'}, NULL, "ask smartctl for power-loss counters"},
-	{{"expect", required_argument, NULL, 'e'}, "SERIAL", "warn, exit 2, if it is another drive"},
-	{{"plan", required_argument, NULL, 'p'}, "PLAN", "the same for the drives of a plan"},
-	{{"sysroot", required_argument, NULL, 'R'}, "DIR", "a recorded machine: DIR holds sys and proc"},
-	{{"version", no_argument, NULL, 'V'}, NULL, "print the version, exit"},
-	{{"help", no_argument, NULL, 'h'}, NULL, "print this, exit"},
-};
-#define OPTIONS (sizeof(table) / sizeof(table[0]))
-
-static int usage_error(const char *what, const char *subject)
-{
-	fprintf(stderr, "plugpull identify: %s%s%s%s\nTry 'plugpull identify --help'.\n", what,
-		subject ? " '" : "", subject ? subject : "", subject ? "'" : "");
-	return 2;
-}
-
-static int help(void)
-{
-	printf("Usage: plugpull identify [OPTION]... TARGET\n"
-		"       plugpull identify [OPTION]... --all\n"
-		"Says which drives are beneath TARGET (a file, folder, device, or a drive's\n"
-		"serial or WWN), their cache policy, and what would spoil a measurement there.\n"
-		"Writes nothing.\n\n");
-	for (size_t i = 0; i < OPTIONS; i++) {
-		char left[64];
-
-		snprintf(left, sizeof(left), "--%s%s%s", table[i].option.name,
-			table[i].argument ? " " : "", table[i].argument ? table[i].argument : "");
-		printf("  %-18s %s\n", left, table[i].help);
-	}
-	printf("\nExit status: 0 identified, 2 could not, or it is another drive.\n");
-	return 0;
-}
-
 static int take_plan(struct options *o, const char *path)
 {
 	struct pp_error err;
 
-	if (o->plan)
-		return usage_error("a second plan", path);
 	o->plan = calloc(1, sizeof(*o->plan));
 	if (!o->plan || pp_plan_load(o->plan, path, &err) != 0) {
 		fprintf(stderr, "plugpull identify: %s\n", o->plan ? err.text : "out of memory");
@@ -83,51 +41,65 @@ static int take_plan(struct options *o, const char *path)
 		if (o->plan->drive[i].serial[0] && o->expected_count < PP_IDENTIFY_EXPECTED_MAX)
 			o->expected[o->expected_count++] = o->plan->drive[i].serial;
 	if (!o->expected_count)
-		return usage_error("no drive has a serial in the plan", path);
+		return pp_usage_error("identify", "no drive has a serial in the plan", path);
 	return -1;
 }
+
+static int take(void *ctx, int letter, const char *argument)
+{
+	struct options *o = ctx;
+
+	o->all |= letter == 'a';
+	o->json |= letter == 'j';
+	o->smart |= letter == 's';
+	if (letter == 'R')
+		o->sysroot = argument;
+	if (letter == 'e')
+		o->expect = argument;
+	if (letter == 'p')
+		o->plan_path = argument;
+	return -1;
+}
+
+static const struct pp_option_row option_rows[] = {
+	{"all", 'a', NULL, "every drive of this machine"},
+	{"json", 'j', NULL, "one JSON object"},
+	{"smart", 's', NULL, "ask smartctl for power-loss counters"},
+	{"expect", 'e', "SERIAL", "warn, exit 2, if it is another drive"},
+	{"plan", 'p', "PLAN", "the same for the drives of a plan"},
+	{"sysroot", 'R', "DIR", "a recorded machine: DIR holds sys and proc"},
+};
+
+static const struct pp_option_table table = {
+	.command = "identify",
+	.usage = "Usage: plugpull identify [OPTION]... TARGET\n"
+		"       plugpull identify [OPTION]... --all\n"
+		"Says which drives are beneath TARGET (a file, folder, device, or a drive's\n"
+		"serial or WWN), their cache policy, and what would spoil a measurement there.\n"
+		"Writes nothing.\n",
+	.status = "Exit status: 0 identified, 2 could not, or it is another drive.",
+	.columns = 18,
+	.rows = option_rows,
+	.count = sizeof(option_rows) / sizeof(option_rows[0]),
+	.take = take,
+};
 
 /* -1: go on; else the exit status. */
 static int take_options(int argc, char **argv, struct options *o)
 {
-	struct option options[OPTIONS + 1] = {{NULL, 0, NULL, 0}};
-	const char *expect = NULL, *plan = NULL;
-	int c;
+	int status = pp_option_table_read(&table, argc, argv, o);
 
-	for (size_t i = 0; i < OPTIONS; i++)
-		options[i] = table[i].option;
-	optind = 0;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'h')
-			return help();
-		if (c == 'V') {
-			printf("plugpull %s (%s)\n", PP_VERSION, PP_COMMIT);
-			return 0;
-		}
-		if (c == ':')
-			return usage_error("an argument is missing after", argv[optind - 1]);
-		if (c == '?')
-			return usage_error("there is no option", argv[optind - 1]);
-		o->all |= c == 'a';
-		o->json |= c == 'j';
-		o->smart |= c == 's';
-		if (c == 'R')
-			o->sysroot = optarg;
-		if (c == 'e')
-			expect = optarg;
-		if (c == 'p')
-			plan = optarg;
-	}
+	if (status >= 0)
+		return status;
 	if (optind < argc)
 		o->target = argv[optind++];
 	if (optind < argc)
-		return usage_error("a second target", argv[optind]);
+		return pp_usage_error("identify", "a second target", argv[optind]);
 	if (o->all == (o->target != NULL))
-		return usage_error("name one target, or --all", NULL);
-	if (expect)
-		o->expected[o->expected_count++] = expect;
-	return plan ? take_plan(o, plan) : -1;
+		return pp_usage_error("identify", "name one target, or --all", NULL);
+	if (o->expect)
+		o->expected[o->expected_count++] = o->expect;
+	return o->plan_path ? take_plan(o, o->plan_path) : -1;
 }
 
 /* ---- JSON --------------------------------------------------------------------------------- */

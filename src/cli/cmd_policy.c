@@ -13,9 +13,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <version.h>
 
+#include "command.h"
 #include "identify_parts.h"
+#include "option_table.h"
 #include "src/core/file.h"
 #include "src/core/kv.h"
 #include "src/core/policy.h"
@@ -29,49 +30,15 @@ struct options {
 	enum pp_truth cache, flushing; /* unknown: not asked for */
 };
 
-static const struct {
-	struct option option;
-	const char *argument, *help;
-} table[] = {
-	{{"write-cache", required_argument, NULL, 'c'}, "on|off", "set: the drive's own write cache"},
-	{{"buffer-flushing", required_argument, NULL, 'f'}, "on|off", "set: off drops every flush"},
-	{{"state", required_argument, NULL, 's'}, "FILE", "where the state before is kept"},
-	{{"version", no_argument, NULL, 'V'}, NULL, "print the version, exit"},
-	{{"help", no_argument, NULL, 'h'}, NULL, "print this, exit"},
-};
-#define OPTIONS (sizeof(table) / sizeof(table[0]))
-
 static int usage_error(const char *what, const char *subject)
 {
-	fprintf(stderr, "plugpull policy: %s%s%s%s\nTry 'plugpull policy --help'.\n", what,
-		subject ? " '" : "", subject ? subject : "", subject ? "'" : "");
-	return 2;
+	return pp_usage_error("policy", what, subject);
 }
 
 static int failed(const struct pp_error *err)
 {
-	fprintf(stderr, "plugpull policy: %s\n", err->text);
+	fprintf(stderr, "%s policy: %s\n", pp_program_name(), err->text);
 	return 2;
-}
-
-static int help(void)
-{
-	printf("Usage: plugpull policy show TARGET\n"
-		"       plugpull policy set TARGET [--write-cache on|off] [--buffer-flushing on|off]\n"
-		"       plugpull policy restore TARGET\n"
-		"The write-cache policy of the drive beneath TARGET (a file, folder, device, or a\n"
-		"drive's serial): what the drive says, what the system believes, and what a sync\n"
-		"then does. set keeps what was before in a file; restore puts it back.\n"
-		"Not while a run writes to the drive: asking flushes it on Windows.\n\n");
-	for (size_t i = 0; i < OPTIONS; i++) {
-		char left[64];
-
-		snprintf(left, sizeof(left), "--%s%s%s", table[i].option.name,
-			table[i].argument ? " " : "", table[i].argument ? table[i].argument : "");
-		printf("  %-25s %s\n", left, table[i].help);
-	}
-	printf("\nExit status: 0 done, or as it was set; 2 could not, or it is not what it was set to.\n");
-	return 0;
 }
 
 static bool take_switch(const char *text, enum pp_truth *to)
@@ -85,33 +52,47 @@ static bool take_switch(const char *text, enum pp_truth *to)
 	return true;
 }
 
+static int take(void *ctx, int letter, const char *argument)
+{
+	struct options *o = ctx;
+
+	if (letter == 's')
+		o->state = argument;
+	if ((letter == 'c' && !take_switch(argument, &o->cache)) ||
+		(letter == 'f' && !take_switch(argument, &o->flushing)))
+		return usage_error("expected on or off, not", argument);
+	return -1;
+}
+
+static const struct pp_option_row option_rows[] = {
+	{"write-cache", 'c', "on|off", "set: the drive's own write cache"},
+	{"buffer-flushing", 'f', "on|off", "set: off drops every flush"},
+	{"state", 's', "FILE", "where the state before is kept"},
+};
+
+static const struct pp_option_table table = {
+	.command = "policy",
+	.usage = "Usage: plugpull policy show TARGET\n"
+		"       plugpull policy set TARGET [--write-cache on|off] [--buffer-flushing on|off]\n"
+		"       plugpull policy restore TARGET\n"
+		"The write-cache policy of the drive beneath TARGET (a file, folder, device, or a\n"
+		"drive's serial): what the drive says, what the system believes, and what a sync\n"
+		"then does. set keeps what was before in a file; restore puts it back.\n"
+		"Not while a run writes to the drive: asking flushes it on Windows.\n",
+	.status = "Exit status: 0 done, or as it was set; 2 could not, or not as it was set.",
+	.columns = 25,
+	.rows = option_rows,
+	.count = sizeof(option_rows) / sizeof(option_rows[0]),
+	.take = take,
+};
+
 /* -1: go on; else the exit status. */
 static int take_options(int argc, char **argv, struct options *o)
 {
-	struct option options[OPTIONS + 1] = {{NULL, 0, NULL, 0}};
-	int c;
+	int status = pp_option_table_read(&table, argc, argv, o);
 
-	for (size_t i = 0; i < OPTIONS; i++)
-		options[i] = table[i].option;
-	optind = 0;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'h')
-			return help();
-		if (c == 'V') {
-			printf("plugpull %s (%s)\n", PP_VERSION, PP_COMMIT);
-			return 0;
-		}
-		if (c == ':')
-			return usage_error("an argument is missing after", argv[optind - 1]);
-		if (c == '?')
-			return usage_error("there is no option", argv[optind - 1]);
-		if (c == 's')
-			o->state = optarg;
-		if ((c == 'c' && !take_switch(optarg, &o->cache)) ||
-			(c == 'f' && !take_switch(optarg, &o->flushing)))
-			return usage_error("expected on or off, not", optarg);
-	}
+	if (status >= 0)
+		return status;
 	if (argc - optind < 2)
 		return usage_error("expected show, set or restore, and a target", NULL);
 	o->act = argv[optind];
@@ -303,8 +284,6 @@ static int show(const struct options *o)
 	bool first = true;
 	int status = 0;
 
-	if (o->cache || o->flushing)
-		return usage_error("--write-cache and --buffer-flushing belong to 'policy set'", NULL);
 	if (find_layers(o, &stack, &err) != 0)
 		return failed(&err);
 	for (size_t i = 0; i < stack.layer_count; i++) {
@@ -419,8 +398,6 @@ static int restore(const struct options *o)
 	char path[PATH_BYTES];
 	int rc;
 
-	if (o->cache || o->flushing)
-		return usage_error("--write-cache and --buffer-flushing belong to 'policy set'", NULL);
 	if (find_drive(o, &drive, &err) != 0 || state_path(o, &drive, path, sizeof(path), &err) != 0)
 		return failed(&err);
 	rc = load_state(path, &saved, &err);
@@ -445,14 +422,19 @@ int pp_cmd_policy(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(const struct options *);
-	} acts[] = {{"show", show}, {"set", set}, {"restore", restore}};
+		bool sets;
+	} acts[] = {{"show", show, false}, {"set", set, true}, {"restore", restore, false}};
 	struct options o = {.act = NULL};
 	int status = take_options(argc, argv, &o);
 
 	if (status >= 0)
 		return status;
-	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++)
-		if (strcmp(acts[i].name, o.act) == 0)
-			return acts[i].run(&o);
+	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
+		if (strcmp(acts[i].name, o.act) != 0)
+			continue;
+		if (!acts[i].sets && (o.cache || o.flushing))
+			return usage_error("--write-cache and --buffer-flushing belong to 'policy set'", NULL);
+		return acts[i].run(&o);
+	}
 	return usage_error("there is no act", o.act);
 }

@@ -8,6 +8,13 @@
 
 #include "src/core/console.h"
 
+static const char *running = "plugpull";
+
+const char *pp_program_name(void)
+{
+	return running;
+}
+
 const struct pp_command *pp_command_find(const struct pp_program *program, const char *name)
 {
 	size_t i;
@@ -78,6 +85,7 @@ int pp_program_main(const struct pp_program *program, int argc, char **argv)
 {
 	int status;
 
+	running = program->name;
 	pp_console_begin(&argc, &argv);
 	status = dispatch(program, argc, argv);
 	errno = 0;

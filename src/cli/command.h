@@ -28,6 +28,9 @@ struct pp_program {
  */
 int pp_program_main(const struct pp_program *program, int argc, char **argv);
 
+/* Of the program that runs, for the heads of messages. */
+const char *pp_program_name(void);
+
 /* The row of this name; NULL if there is none. */
 const struct pp_command *pp_command_find(const struct pp_program *program, const char *name);
 

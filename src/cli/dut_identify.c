@@ -3,45 +3,43 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include <version.h>
 
 #include "identify_parts.h"
+#include "option_table.h"
 
-static const struct {
-	struct option option;
-	const char *argument, *help;
-} table[] = {
-	{{"all", no_argument, NULL, 'a'}, NULL, "every drive of this machine"},
-	{{"expect", required_argument, NULL, 'e'}, "SERIAL", "warn, exit 2, if it is another drive"},
-	{{"version", no_argument, NULL, 'V'}, NULL, "print the version, exit"},
-	{{"help", no_argument, NULL, 'h'}, NULL, "print this, exit"},
+struct options {
+	const char *expect;
+	bool all;
 };
-#define OPTIONS (sizeof(table) / sizeof(table[0]))
 
-static int usage_error(const char *what, const char *subject)
+static int take(void *ctx, int letter, const char *argument)
 {
-	fprintf(stderr, "plugpull-dut identify: %s%s%s%s\nTry 'plugpull-dut identify --help'.\n", what,
-		subject ? " '" : "", subject ? subject : "", subject ? "'" : "");
-	return 2;
+	struct options *o = ctx;
+
+	o->all |= letter == 'a';
+	if (letter == 'e')
+		o->expect = argument;
+	return -1;
 }
 
-static int help(void)
-{
-	printf("Usage: plugpull-dut identify [OPTION]... TARGET\n"
+static const struct pp_option_row option_rows[] = {
+	{"all", 'a', NULL, "every drive of this machine"},
+	{"expect", 'e', "SERIAL", "warn, exit 2, if it is another drive"},
+};
+
+static const struct pp_option_table table = {
+	.command = "identify",
+	.usage = "Usage: plugpull-dut identify [OPTION]... TARGET\n"
 		"       plugpull-dut identify [OPTION]... --all\n"
 		"Says which drives are beneath TARGET (a file, folder, device, or a drive's\n"
 		"serial or WWN), their cache policy, and what would spoil a measurement there.\n"
-		"Writes nothing. On Windows its questions flush the drive: not during a run.\n\n");
-	for (size_t i = 0; i < OPTIONS; i++) {
-		char left[64];
-
-		snprintf(left, sizeof(left), "--%s%s%s", table[i].option.name,
-			table[i].argument ? " " : "", table[i].argument ? table[i].argument : "");
-		printf("  %-18s %s\n", left, table[i].help);
-	}
-	printf("\nExit status: 0 identified, 2 could not, or it is another drive.\n");
-	return 0;
-}
+		"Writes nothing. On Windows its questions flush the drive: not during a run.\n",
+	.status = "Exit status: 0 identified, 2 could not, or it is another drive.",
+	.columns = 18,
+	.rows = option_rows,
+	.count = sizeof(option_rows) / sizeof(option_rows[0]),
+	.take = take,
+};
 
 static int identify(const char *target, const char *expect)
 {
@@ -62,35 +60,17 @@ static int identify(const char *target, const char *expect)
 
 int pp_dut_identify(int argc, char **argv)
 {
-	struct option options[OPTIONS + 1] = {{NULL, 0, NULL, 0}};
-	const char *target = NULL, *expect = NULL;
-	bool all = false;
-	int c;
+	struct options o = {.expect = NULL};
+	const char *target = NULL;
+	int status = pp_option_table_read(&table, argc, argv, &o);
 
-	for (size_t i = 0; i < OPTIONS; i++)
-		options[i] = table[i].option;
-	optind = 0;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'h')
-			return help();
-		if (c == 'V') {
-			printf("plugpull-dut %s (%s)\n", PP_VERSION, PP_COMMIT);
-			return 0;
-		}
-		if (c == ':')
-			return usage_error("an argument is missing after", argv[optind - 1]);
-		if (c == '?')
-			return usage_error("there is no option", argv[optind - 1]);
-		all |= c == 'a';
-		if (c == 'e')
-			expect = optarg;
-	}
+	if (status >= 0)
+		return status;
 	if (optind < argc)
 		target = argv[optind++];
 	if (optind < argc)
-		return usage_error("a second target", argv[optind]);
-	if (all == (target != NULL))
-		return usage_error("name one target, or --all", NULL);
-	return identify(target, expect);
+		return pp_usage_error("identify", "a second target", argv[optind]);
+	if (o.all == (target != NULL))
+		return pp_usage_error("identify", "name one target, or --all", NULL);
+	return identify(target, o.expect);
 }
