@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "src/campaign/agent.h"
 #include "src/core/client.h"
 #include "src/core/file.h"
@@ -34,12 +35,13 @@ static const char usage[] =
 static void say(void *ctx, const char *text)
 {
 	(void)ctx;
-	fprintf(stderr, "plugpull agent: %s\n", text);
+	fprintf(stderr, "%s agent: %s\n", pp_program_name(), text);
 }
 
 static int hint(const char *what)
 {
-	fprintf(stderr, "plugpull agent: %s; try 'plugpull-dut agent --help'\n", what);
+	fprintf(stderr, "%s agent: %s; try '%s agent --help'\n", pp_program_name(), what,
+		pp_program_name());
 	return 2;
 }
 
@@ -161,7 +163,7 @@ static int done(int rc, const struct pp_error *err)
 {
 	if (rc == 0)
 		return 0;
-	fprintf(stderr, "plugpull agent: %s\n", err->text);
+	fprintf(stderr, "%s agent: %s\n", pp_program_name(), err->text);
 	return 2;
 }
 

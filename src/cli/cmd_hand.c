@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cmd_agent.h"
+#include "command.h"
 #include "src/campaign/agent.h"
 
 #define HELP(name, host, pad, does)                                                               \
@@ -30,7 +31,8 @@ static const struct hand {
 
 static int hint(const struct hand *hand, const char *what)
 {
-	fprintf(stderr, "plugpull %s: %s; try 'plugpull-dut %s --help'\n", hand->name, what, hand->name);
+	fprintf(stderr, "%s %s: %s; try '%s %s --help'\n", pp_program_name(), hand->name, what,
+		pp_program_name(), hand->name);
 	return 2;
 }
 

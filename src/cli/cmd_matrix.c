@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "cmd_matrix.h"
+#include "command.h"
 #include "matrix_host.h"
 #include "matrix_show.h"
+#include "option_table.h"
 #include "src/core/drive.h"
 #include "src/core/text.h"
 #include "version.h"
@@ -76,8 +78,7 @@ static const struct {
 
 static int usage_error(const char *what, const char *subject)
 {
-	fprintf(stderr, "plugpull matrix: %s '%s'\nTry 'plugpull matrix --help'.\n", what, subject);
-	return 2;
+	return pp_usage_error("matrix", what, subject);
 }
 
 static int help(void)
@@ -486,7 +487,7 @@ int pp_cmd_matrix(int argc, char **argv)
 		goto failed;
 	}
 	if (matrix.stopped) {
-		fprintf(stderr, "\nplugpull matrix: stopped; '%s' was %s\n", path,
+		fprintf(stderr, "\n%s matrix: stopped; '%s' was %s\n", pp_program_name(), path,
 			raw ? "overwritten" : "removed");
 		return 2;
 	}
@@ -498,6 +499,6 @@ int pp_cmd_matrix(int argc, char **argv)
 	}
 	return 0;
 failed:
-	fprintf(stderr, "plugpull matrix: %s\n", err.text);
+	fprintf(stderr, "%s matrix: %s\n", pp_program_name(), err.text);
 	return 2;
 }
