@@ -26,7 +26,8 @@ static const struct {
 	const char *argument, *help;
 } table[] = {
 	{ { "link", required_argument, NULL, 'l' }, "TEXT",
-		"of the drive: 'PCIe 3.0 x4', 'SATA 6.0 Gbps', 'USB 5000 Mbps', '2000 MB/s'" },
+		"of the drive: 'PCIe 3.0 x4', 'SATA 6.0 Gbps',\n"
+		"                             'USB 5000 Mbps', '2000 MB/s'" },
 	{ { "rpm", required_argument, NULL, 'r' }, "N", "the platter's turns a minute" },
 	{ { "cache", required_argument, NULL, 'c' }, "on|off|protected", "the drive's write cache" },
 	{ { "json", no_argument, NULL, 'j' }, NULL, "one JSON object" },
@@ -45,9 +46,10 @@ static void help(void)
 	size_t i;
 
 	printf("Usage: plugpull assess [OPTION]... FILE...\n"
-		"Names the figures of a speed matrix that are not plausible. FILE is what 'plugpull matrix\n"
-		"--json' or pg_test_fsync (on any system) printed, or a list by hand: 'fdatasync: 3065\n"
-		"ops/s', 'sequential read: 2.79 GB/s', a line each; '-' is standard input.\n\n");
+		"Names the figures of a speed matrix that are not plausible. FILE is what\n"
+		"'plugpull matrix --json' or pg_test_fsync (on any system) printed, or a list by\n"
+		"hand: 'fdatasync: 3065 ops/s', 'sequential read: 2.79 GB/s', a line each; '-' is\n"
+		"standard input.\n\n");
 	for (i = 0; i < OPTIONS; i++) {
 		char left[64];
 

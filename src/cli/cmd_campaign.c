@@ -164,8 +164,9 @@ static int help(void)
 	size_t i;
 
 	printf("Usage: plugpull campaign [OPTION]... PLAN\n"
-		"Cuts the power of the plan's machine until every arm has its verdict, unattended.\n"
-		"It destroys what the plan says it destroys, and cuts the outlets that the plan names.\n"
+		"Cuts the power of the plan's machine until every arm has its verdict,\n"
+		"unattended. It destroys what the plan says it destroys, and cuts the outlets\n"
+		"that the plan names.\n"
 		"Exit status: 0 every required arm is SAFE, 1 a promise was broken, 2 neither.\n\n");
 	for (i = 0; i < OPTIONS; i++)
 		printf("  --%s%s%s\n      %s\n", table[i].option.name, table[i].argument ? " " : "",

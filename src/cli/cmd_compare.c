@@ -50,8 +50,9 @@ static int help(void)
 	size_t i;
 
 	printf("Usage: plugpull compare [OPTION]... A B\n"
-		"Says whether A or B loses in a larger share of its cuts. Each is an evidence folder,\n"
-		"DIR#METHOD[,WORKLOAD[,SERIAL]] for one arm of it, or K/N: K of N cuts lost.\n"
+		"Says whether A or B loses in a larger share of its cuts. Each is an evidence\n"
+		"folder, DIR#METHOD[,WORKLOAD[,SERIAL]] for one arm of it, or K/N: K of N cuts\n"
+		"lost.\n"
 		"Exit status: 0 no difference shown (95 %%), 1 a difference, 2 could not compare.\n\n");
 	for (i = 0; i < OPTIONS; i++)
 		printf("  --%s%s%s\n      %s\n", table[i].option.name, table[i].argument ? " " : "",

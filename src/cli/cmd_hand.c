@@ -15,11 +15,12 @@
 #define HELP(name, host, pad, does)                                                               \
 	"Usage: plugpull-dut " name " --" host " IP[:PORT] [OPTION]... TARGET...\n"               \
 	does                                                                                      \
-	"TARGET is what may be written to, as after agent --allow; DATA THERE IS DESTROYED.\n"    \
+	"TARGET is what may be written to, as after agent --allow; DATA THERE IS\n"               \
+	"DESTROYED.\n"                                                                            \
 	"\n"                                                                                      \
 	"      --" host " IP[:PORT]" pad "  numeric address of the host where 'plugpull listen' runs\n" \
 	"      --key FILE        the shared key (default: plugpull.key)\n"                        \
-	"      --name NAME       what the report calls this machine (default: its host name)\n"   \
+	"      --name NAME       of this machine in the report (default: its host name)\n"        \
 	"      --help            show this\n"
 
 static const struct hand {
@@ -27,7 +28,7 @@ static const struct hand {
 } write_words = { "write", "to", HELP("write", "to", "  ",
 	"Writes, syncs and tells the listener, until the plug is pulled.\n") },
   verify_words = { "verify", "from", HELP("verify", "from", "",
-	"After the plug was put back: shows the listener what survived, and goes on writing.\n") };
+	"After the plug was put back: shows the listener what survived, and goes on\nwriting.\n") };
 
 static int hint(const struct hand *hand, const char *what)
 {

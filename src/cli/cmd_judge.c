@@ -25,7 +25,7 @@ static const struct {
 	{ { "json", no_argument, NULL, OPT_JSON }, NULL, "one JSON object (\"format\": 1)", 1, 1 },
 	{ { "csv", no_argument, NULL, OPT_CSV }, NULL, "comma-separated values, a line an arm", 1, 1 },
 	{ { "junit", required_argument, NULL, OPT_JUNIT }, "FILE",
-		"write JUnit XML too: a testsuite a drive, a testcase an arm; -: standard output", 1, 1 },
+		"write JUnit XML too: a testsuite a drive, a testcase an arm; -: stdout", 1, 1 },
 	{ { "html", required_argument, NULL, OPT_HTML }, "FILE",
 		"write a page to read and print too; -: standard output", 1, 1 },
 	{ { "earlier", required_argument, NULL, OPT_EARLIER }, "DIR",
@@ -56,7 +56,8 @@ static int help(const char *name, int judge)
 	size_t i;
 
 	printf(judge ? "Usage: plugpull judge [OPTION]... DIR\n"
-		"Judges a campaign again from its evidence alone: no lab, no power switch, no root.\n"
+		"Judges a campaign again from its evidence alone: no lab, no power switch, no\n"
+		"root.\n"
 		"Exit status: 0 every required arm is SAFE, 1 a promise was broken, 2 neither.\n\n"
 		: "Usage: plugpull report [OPTION]... DIR...\n"
 		"Prints what campaigns found, and what several say of one kind of drive together.\n"

@@ -11,8 +11,9 @@
 
 static const char usage[] =
 	"Usage: plugpull key FILE\n"
-	"Makes a shared key: 32 random bytes as hex, in a new file that only you can read (0600).\n"
-	"Copy it to the machine under test; whoever has it can order writes there.\n"
+	"Makes a shared key: 32 random bytes as hex, in a new file that only you can read\n"
+	"(0600). Copy it to the machine under test; whoever has it can order writes\n"
+	"there.\n"
 	"\n"
 	"      --help  show this\n";
 

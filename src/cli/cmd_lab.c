@@ -76,12 +76,12 @@ static const struct {
 	const char *argument, *help;
 } table[] = {
 	{ { "drive", required_argument, NULL, 'd' }, "SERIAL[,KEY=VALUE]...",
-		"a drive; keys: behaviour (honest, protected, ignores-flush, ignores-fua, ...: all in\n"
-		"      plugpull-lab(1)), size, cache, destage (bytes/s), survive (%), order (oldest, random),\n"
-		"      latency-us, block (512, 4096)" },
+		"a drive; keys: behaviour (honest, protected, ignores-flush, ignores-fua,\n"
+		"      ...: all in plugpull-lab(1)), size, cache, destage (bytes/s), survive (%),\n"
+		"      order (oldest, random), latency-us, block (512, 4096)" },
 	{ { "seed", required_argument, NULL, 's' }, "N", "of all draws (default 1)" },
 	{ { "rig", required_argument, NULL, 'r' }, "vm|loop",
-		"the kind of machine: QEMU, or namespaces of this kernel over loop devices (default vm)" },
+		"QEMU, or namespaces of this kernel over loop devices (default vm)" },
 	{ { "work-dir", required_argument, NULL, 'w' }, "DIR",
 		"keep drive images and logs there (default: gone at the end)" },
 	{ { "agent-port", required_argument, NULL, 'p' }, "PORT",
@@ -100,7 +100,7 @@ static const struct {
 	{ { "plugin", required_argument, NULL, 'L' }, "FILE", "plugpull-drive.so" },
 	{ { "drive-tool", required_argument, NULL, 'T' }, "FILE", "plugpull-lab-drive" },
 	{ { "config", required_argument, NULL, OPT_CONFIG }, "FILE",
-		"the same as an INI file: [lab] with these names, [drive SERIAL] with a drive's keys" },
+		"the same as an INI file: [lab] with these names, [drive SERIAL] with keys" },
 	{ { "until-eof", no_argument, NULL, OPT_UNTIL_EOF }, NULL, "stop when standard input ends too" },
 	{ { "help", no_argument, NULL, OPT_HELP }, NULL, "print this, exit" },
 };
@@ -109,8 +109,9 @@ static const struct {
 static int help(void)
 {
 	printf("Usage: plugpull lab --drive SERIAL[,KEY=VALUE]... [OPTION]...\n"
-		"A machine under test with drives and a PDU on this computer. Prints one JSON object that\n"
-		"says where they are, then serves until SIGTERM or SIGINT. The outlet is off at first.\n\n");
+		"A machine under test with drives and a PDU on this computer. Prints one JSON\n"
+		"object that says where they are, then serves until SIGTERM or SIGINT. The outlet\n"
+		"is off at first.\n\n");
 	for (size_t i = 0; i < OPTIONS; i++)
 		printf("  --%s%s%s\n      %s\n", table[i].option.name, table[i].argument ? " " : "",
 			table[i].argument ? table[i].argument : "", table[i].help);

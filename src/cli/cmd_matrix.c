@@ -48,13 +48,15 @@ static const struct {
 	const char *argument, *help;
 } table[] = {
 	{ { "filename", required_argument, NULL, 'f' }, "FILE",
-		"test file, which must not exist; the same as TARGET" },
+		"test file, must not exist; the same as TARGET" },
 	{ { "secs-per-test", required_argument, NULL, 's' }, "N", "seconds per test (default 5)" },
 	{ { "duration", required_argument, NULL, 'D' }, "N|auto",
-		"the same; auto ends a test once its median is stable (30 s at most)" },
+		"the same; auto ends a test once its median\n"
+		"                               is stable (30 s at most)" },
 	{ { "only", required_argument, NULL, 'o' }, "METHOD", "this method alone; may be repeated" },
 	{ { "workload", required_argument, NULL, 'w' }, "LIST",
-		"of overwrite, fallocated, append, create; or all (default: overwrite)" },
+		"of overwrite, fallocated, append, create;\n"
+		"                               or all (default: overwrite)" },
 	{ { "block", required_argument, NULL, 'b' }, "LIST", "bytes a write, as 512,4k,64k (default 8k)" },
 	{ { "threads", required_argument, NULL, 't' }, "LIST",
 		"that sync at the same time, as 1,4,16 (default 1)" },
@@ -67,8 +69,8 @@ static const struct {
 	{ { "format", required_argument, NULL, 'F' }, "table|pg|json",
 		"pg: the tests and the layout of pg_test_fsync" },
 	{ { "destroy", required_argument, NULL, 'd' }, "SERIAL",
-		"TARGET is the raw device with this serial: its first 16 MB (with\n"
-		"                               --throughput: SIZE) are lost" },
+		"TARGET is the raw device with this serial: its\n"
+		"                               first 16 MB (with --throughput: SIZE) are lost" },
 	{ { "force", no_argument, NULL, 'X' }, NULL, "with --destroy: also what holds data" },
 	{ { "version", no_argument, NULL, 'V' }, NULL, "print the version, exit" },
 	{ { "help", no_argument, NULL, '?' }, NULL, "print this, exit" },
@@ -86,8 +88,9 @@ static int help(void)
 	size_t i;
 
 	printf("Usage: plugpull matrix [OPTION]... [TARGET]\n"
-		"Measures how fast each way to make a write durable is in TARGET: a folder (default: this\n"
-		"one), a file that does not exist yet, or, with --destroy, a raw device.\n\n");
+		"Measures how fast each way to make a write durable is in TARGET: a folder\n"
+		"(default: this one), a file that does not exist yet, or, with --destroy, a raw\n"
+		"device.\n\n");
 	for (i = 0; i < OPTIONS; i++) {
 		char left[64], dash[8] = "   ";
 		int c = table[i].option.val;

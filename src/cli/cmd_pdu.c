@@ -605,7 +605,7 @@ static const struct command commands[] = {
 	{ "off", "", "turn off, read back off twice; leave it off", run_off, true },
 	{ "cycle", "", "off, wait, on, each read back", run_cycle, true },
 	{ "status", "", "read state, watts, identity, label", run_status, true },
-	{ "prove", "", "cycle it, and see that this machine and nothing else hangs on it", run_prove,
+	{ "prove", "", "cycle it, see that this machine alone hangs on it", run_prove,
 	  true },
 	{ "recover", "", "turn on whatever the journal says must be on", run_recover, false },
 	{ "unit", "", "print a systemd unit that runs recover at boot", run_unit, false },

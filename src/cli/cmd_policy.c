@@ -73,7 +73,8 @@ static const struct pp_option_row option_rows[] = {
 static const struct pp_option_table table = {
 	.command = "policy",
 	.usage = "Usage: plugpull policy show TARGET\n"
-		"       plugpull policy set TARGET [--write-cache on|off] [--buffer-flushing on|off]\n"
+		"       plugpull policy set TARGET [--write-cache on|off]\n"
+		"                                  [--buffer-flushing on|off]\n"
 		"       plugpull policy restore TARGET\n"
 		"The write-cache policy of the drive beneath TARGET (a file, folder, device, or a\n"
 		"drive's serial): what the drive says, what the system believes, and what a sync\n"

@@ -17,7 +17,7 @@
 #include "src/lab/simulate.h"
 
 static const char usage[] =
-	"Usage: plugpull simulate [--drive NAME|all|honest|liars] [--cuts N] [--seed N] [OPTION]...\n"
+	"Usage: plugpull simulate [OPTION]...\n"
 	"Simulates power cuts in memory and compares the judge's word with the truth.\n"
 	"\n"
 	"      --drive NAME         a behaviour of --list, or all, honest, liars (all)\n"
@@ -43,10 +43,10 @@ static const char usage[] =
 	"      --io-error-pct N     in N % of the runs a write or sync fails (3)\n"
 	"      --noise              unsynced writes beside the lanes\n"
 	"      --nobarrier          the file system sends no flushes\n"
-	"      --misses N           print so many cuts in which judge and truth differ (10)\n"
-	"      --replay SEED        tell what happens in that rig, with the same other options\n"
-	"      --campaigns N        run N whole campaigns for each drive, and count verdicts\n"
-	"      --control-pace auto|none  of `direct`: as fast as the arm, or as it can (auto)\n"
+	"      --misses N           print so many cuts where judge and truth differ (10)\n"
+	"      --replay SEED        tell what happens in that rig; other options as then\n"
+	"      --campaigns N        run N whole campaigns for each drive, count verdicts\n"
+	"      --control-pace auto|none  of `direct`: as the arm, or as it can (auto)\n"
 	"      --criterion C/R      of the campaigns (95/90)\n"
 	"      --bench              print the speed of the simulator\n"
 	"      --json               one object\n"

@@ -14,13 +14,14 @@
 #include "src/core/stats.h"
 
 static const char usage[] =
-	"Usage: plugpull size [--criterion C/R] [--arms N] [--controls N] [--cycle-s S] [--json]\n"
+	"Usage: plugpull size [OPTION]...\n"
 	"Says how many cuts a criterion needs, and how many hours.\n"
 	"\n"
-	"      --criterion C/R  with C % confidence at least R % of cuts lose nothing (95/90)\n"
+	"      --criterion C/R  C % sure that R % of cuts or more lose nothing (95/90)\n"
 	"      --arms N         arms that must be SAFE, one method each (1)\n"
-	"      --controls N     cuts for the controls, all together (what `write` and `direct`\n"
-	"                       need at least, before the arms and once more after them)\n"
+	"      --controls N     cuts for the controls, all together (what `write` and\n"
+	"                       `direct` need at least, before the arms and once more\n"
+	"                       after them)\n"
 	"      --cycle-s S      seconds from cut to cut (120)\n"
 	"      --json           one object\n"
 	"      --help           show this\n";
