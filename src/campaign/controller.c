@@ -348,7 +348,7 @@ static int run_all(struct pp_campaign *c, struct pp_error *err)
 	if (await_first(c, err) != 0 || pp_setup_identify(c, err) != 0)
 		return -1;
 	if (c->config->resume) {
-		if (pp_setup_load(c, err) != 0 || pp_resume(c, err) != 0)
+		if (pp_policies_recall(c, err) != 0 || pp_setup_load(c, err) != 0 || pp_resume(c, err) != 0)
 			return -1;
 		if (!c->pause[0] && pp_policies_begin(c, err) != 0)
 			return -1;

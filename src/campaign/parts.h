@@ -162,6 +162,8 @@ uint32_t pp_control_pace(const struct pp_campaign *c, const struct pp_stand *s,
 bool pp_stand_has_policies(const struct pp_stand *s);
 int pp_stand_policy(struct pp_campaign *c, struct pp_stand *s, struct pp_policy_answer *answer,
 	struct pp_error *err);
+/* Of a campaign that goes on: what was found before it, to be put back however this start ends. */
+int pp_policies_recall(struct pp_campaign *c, struct pp_error *err);
 /* What was found goes into the evidence; each policy is tried, and N/A where it cannot be had. */
 int pp_policies_begin(struct pp_campaign *c, struct pp_error *err);
 /* Makes the policy of each drive's next run, unless it is so already. */

@@ -165,6 +165,25 @@ static int load_saved(struct pp_stand *s, const char *path, struct pp_error *err
 	return rc == 0 ? 0 : pp_fail_within(err, "'%s'", path);
 }
 
+int pp_policies_recall(struct pp_campaign *c, struct pp_error *err)
+{
+	char path[4608];
+	struct stat st;
+	uint32_t i;
+
+	for (i = 0; i < c->plan.drives; i++) {
+		struct pp_stand *s = &c->stand[i];
+
+		if (!pp_stand_has_policies(s))
+			continue;
+		if (!saved_path(c, s, "found", path, sizeof(path)))
+			return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", c->folder);
+		if (stat(path, &st) == 0 && load_saved(s, path, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int write_policy(const char *path, const struct pp_policy_saved *saved, struct pp_error *err)
 {
 	struct pp_buf text;
@@ -179,20 +198,19 @@ static int write_policy(const char *path, const struct pp_policy_saved *saved, s
 }
 
 /*
- * Once a campaign, before the first change; whoever resumes puts back the same. 0: the policy has no
- * word of its own here, *why says why; nothing will be changed. 1, -1.
+ * Once a campaign, before the first change; whoever resumes puts back the same (pp_policies_recall). 0:
+ * the policy has no word of its own here, *why says why; nothing will be changed. 1, -1.
  */
 static int keep_found(struct pp_campaign *c, struct pp_stand *s, char *why, size_t why_bytes,
 	struct pp_error *err)
 {
 	struct pp_policy_answer answer;
 	char path[4608], text[PP_TEXT_SHORT];
-	struct stat st;
 
+	if (s->policy_known)
+		return 1;
 	if (!saved_path(c, s, "found", path, sizeof(path)))
 		return pp_fail(err, PP_ERR_USAGE, "path is too long: '%s'", c->folder);
-	if (stat(path, &st) == 0)
-		return load_saved(s, path, err) == 0 ? 1 : -1;
 	if (pp_stand_policy(c, s, &answer, err) != 0)
 		return -1;
 	pp_text_copy(why, why_bytes, answer.error);

@@ -196,6 +196,27 @@ def resumed():
         check("put back", changes(rig)[-1] == "restore" and changes(rig).count("restore") == 1)
 
 
+def resumed_and_interrupted():
+    """M1.5 resume, ^C: who resumes puts it back, also where the run that was left is not judged yet."""
+    with Rig(**arms("cache-off", campaign={"write_min_ms": 800, "write_max_ms": 800})) as rig:
+        c = rig.start("--cuts", "1")
+        rig.await_that("writing", lambda: rig.state() == "writing")
+        rig.flag("hold-scan")
+        rig.await_that("scanning", lambda: rig.state() == "scanning")
+        c.kill()
+        c.wait()
+        rig.unflag_all()
+        rig.await_that("the outlet is on", lambda: rig.power() == "on")
+        rig.flag("hold-prove")
+        c = rig.start("--resume", "--cuts", "1")
+        rig.await_that("it goes on", lambda: "cut 1 was left at 'scanning'" in c.err)
+        c.kill(signal.SIGINT)
+        rig.unflag("hold-prove")
+        check("ends", c.wait() == 2)
+        check(f"{changes(rig)}\n{c.err}", changes(rig)[-1] == "restore" and
+              "put back as it was found" in c.err)
+
+
 def not_put_back():
     """M1.5 stuck: where it cannot be put back a person is told how, and where it is written."""
     with Rig(HONEST, ["policy-no-restore"], **arms("cache-off")) as rig:
@@ -223,7 +244,7 @@ def two_drives():
 TESTS = [(f.__doc__.split(":")[0] + " " + f.__name__, f) for f in (
     each_policy, table, safe_with_cache_off, comes_back_different, slips, built_with_flushes, cannot_be_had,
     cannot_be_asked, refused,
-    interrupted, interrupted_in_order, resumed, not_put_back, two_drives)]
+    interrupted, interrupted_in_order, resumed, resumed_and_interrupted, not_put_back, two_drives)]
 
 if __name__ == "__main__":
     run_all(TESTS, workers=8)
