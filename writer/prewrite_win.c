@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The base of a target on Windows: as prewrite_linux.c, by handles. Every slot is written for real;
- * NTFS keeps how far a file is valid, so space that was only set is another workload. Folders are
- * flushed like files; a file system that refuses that has no base for workloads that need it.
+ * Folders are flushed like files; a file system that refuses that has no base for workloads that
+ * need it.
  */
 #include "writer.h"
 
@@ -22,19 +21,6 @@
 #include "src/core/thread.h"
 
 #include <winioctl.h>
-
-#define CHUNK_BYTES PP_RECORD_BYTES_MAX
-
-struct prewriting {
-	const struct pp_layout *layout;
-	const struct pp_run_id *run_id;
-	const struct pp_target *target;
-	uint32_t flags;
-	uint8_t *chunk;
-	uint32_t chunk_slots;
-	int fd;
-	const char *name;
-};
 
 /* ---- looking ----------------------------------------------------------------------------------- */
 
@@ -70,30 +56,6 @@ static int check_device_size(const char *name, uint64_t need_bytes, struct pp_er
 	return 0;
 }
 
-/* Where files grow too: the room that the run will grow into must be there before it starts. */
-static int check_space(const char *path, uint64_t need_bytes, uint64_t held, struct pp_error *err)
-{
-	char folder[4096];
-	uint64_t free_bytes = 0;
-	int64_t code;
-	char *slash;
-
-	pp_text_copy(folder, sizeof(folder), path);
-	slash = strrchr(folder, '/');
-	if (slash)
-		slash[1] = '\0';
-	else
-		pp_text_copy(folder, sizeof(folder), ".");
-	code = disk_free_bytes(folder, &free_bytes);
-	if (code)
-		return pp_fail_os(err, code, "cannot find the free space of '%s'", folder);
-	if (free_bytes + held < need_bytes)
-		return pp_fail(err, PP_ERR_USAGE, "'%s' has %" PRIu64 " MB free, but the target needs %"
-			PRIu64 " MB: make room or write less", folder, (free_bytes + held) >> 20,
-			(need_bytes >> 20) + 1);
-	return 0;
-}
-
 /* Everything that can be known to be wrong before the first byte is written. */
 static int look_at_all(const struct pp_layout *layout, const char *path, struct pp_error *err)
 {
@@ -112,71 +74,12 @@ static int look_at_all(const struct pp_layout *layout, const char *path, struct 
 		pp_layout_file_name(layout, path, file, name, sizeof(name));
 		held += held_bytes(name);
 	}
-	return check_space(path, need_bytes, held, err);
+	return pp_prewrite_check_space(path, need_bytes, held, err);
 }
 
 /* ---- files ------------------------------------------------------------------------------------- */
 
-static int write_whole(int fd, const char *name, const void *buf, size_t bytes, uint64_t at,
-	struct pp_error *err)
-{
-	uint32_t n = 0;
-	int64_t code = disk_write(fd, buf, (uint32_t)bytes, at, &n);
-
-	if (code)
-		return pp_fail_os(err, code, "cannot write '%s'", name);
-	return n == bytes ? 0 : pp_fail(err, PP_ERR_SYSTEM, "short write to '%s': %" PRIu32
-		" of %zu bytes", name, n, bytes);
-}
-
-static int write_lane(const struct prewriting *p, uint32_t lane, uint64_t slots,
-	struct pp_error *err)
-{
-	uint32_t record_bytes = p->layout->record_bytes, i;
-	uint64_t slot = 0;
-
-	while (slot < slots) {
-		uint64_t left = slots - slot;
-		uint32_t now = left < p->chunk_slots ? (uint32_t)left : p->chunk_slots;
-
-		for (i = 0; i < now; i++)
-			pp_prewrite_fill(p->layout, p->run_id, p->flags, lane, slot + i,
-				p->chunk + (size_t)i * record_bytes);
-		if (write_whole(p->fd, p->name, p->chunk, (size_t)now * record_bytes,
-			pp_layout_offset(p->layout, lane, slot), err) != 0)
-			return -1;
-		slot += now;
-	}
-	return 0;
-}
-
-static int write_file(struct prewriting *p, uint32_t file, bool raw, struct pp_error *err)
-{
-	bool grows = pp_workload_grows(p->layout->workload);
-	int64_t code = grows ? disk_set_size(p->fd, 0) : 0;
-	uint32_t lane;
-
-	if (code)
-		return pp_fail_os(err, code, "cannot empty '%s'", p->name);
-	if (p->layout->workload == PP_FALLOCATED)
-		code = disk_allocate(p->fd, p->layout->slots * p->layout->record_bytes);
-	if (code)
-		return pp_fail_os(err, code, "cannot allocate %" PRIu64 " bytes for '%s'%s",
-			p->layout->slots * p->layout->record_bytes, p->name,
-			disk_code_of(code) == DISK_CODE_UNSUPPORTED ? ": workload fallocated is n/a here" : "");
-	for (lane = 0; lane < p->layout->lanes; lane++)
-		if (pp_layout_file_of(p->layout, lane) == file &&
-			write_lane(p, lane, grows ? 1 : p->layout->slots, err) != 0)
-			return -1;
-	if (!raw && !grows)
-		code = disk_set_size(p->fd, pp_layout_target_bytes(p->layout));
-	if (code)
-		return pp_fail_os(err, code, "cannot set the size of '%s'", p->name);
-	code = disk_sync(p->fd);
-	return code ? pp_fail_os(err, code, "cannot sync '%s'", p->name) : 0;
-}
-
-static int open_and_write(struct prewriting *p, uint32_t file, bool raw, bool direct,
+static int open_and_write(struct pp_prewriting *p, uint32_t file, bool raw, bool direct,
 	struct pp_error *err)
 {
 	int flags = O_RDWR | (direct ? O_DIRECT : 0) | (raw ? 0 : O_CREAT | O_NOFOLLOW), rc;
@@ -189,7 +92,7 @@ static int open_and_write(struct prewriting *p, uint32_t file, bool raw, bool di
 	if (rc == 0 && !raw && (pp_fd_facts(p->fd, &facts, err) != 0 || !facts.is_file))
 		rc = pp_fail(err, PP_ERR_USAGE, "'%s' is no file", p->name);
 	if (rc == 0)
-		rc = write_file(p, file, raw, err);
+		rc = pp_prewrite_file(p, file, raw, err);
 	code = disk_close(p->fd);
 	return code && rc == 0 ? pp_fail_os(err, code, "cannot close '%s'", p->name) : rc;
 }
@@ -244,7 +147,7 @@ static int write_record(int folder, const char *name, const char *record, const 
 
 	if (code)
 		return pp_fail_os(err, code, "cannot create '%s' in '%s'", record, name);
-	rc = write_whole(fd, record, buf, bytes, 0, err);
+	rc = pp_prewrite_whole(fd, record, buf, bytes, 0, err);
 	code = rc == 0 ? disk_sync(fd) : 0; /* there is no syncfs */
 	if (code)
 		rc = pp_fail_os(err, code, "cannot sync '%s'", record);
@@ -305,7 +208,7 @@ static void sync_above(const char *path)
 int pp_writer_prewrite(struct pp_layout *layout, const char *path, const struct pp_run_id *run_id,
 	bool compressible, bool direct, const struct pp_target *target, struct pp_error *err)
 {
-	struct prewriting p = { .layout = layout, .run_id = run_id, .target = target,
+	struct pp_prewriting p = { .layout = layout, .run_id = run_id, .target = target,
 		.flags = compressible ? PP_RECORD_COMPRESSIBLE : 0 };
 	bool raw = pp_path_is_device(path);
 	char name[4096];
@@ -314,8 +217,8 @@ int pp_writer_prewrite(struct pp_layout *layout, const char *path, const struct 
 
 	if (look_at_all(layout, path, err) != 0)
 		return -1;
-	p.chunk_slots = CHUNK_BYTES / layout->record_bytes;
-	p.chunk = pp_aligned_alloc(PP_LANE_ALIGN_BYTES, CHUNK_BYTES);
+	p.chunk_slots = PP_PREWRITE_CHUNK_BYTES / layout->record_bytes;
+	p.chunk = pp_aligned_alloc(PP_LANE_ALIGN_BYTES, PP_PREWRITE_CHUNK_BYTES);
 	if (!p.chunk)
 		return pp_fail(err, PP_ERR_SYSTEM, "out of memory");
 	p.name = name;
