@@ -415,6 +415,7 @@ struct sight {
 	double q;                       /* of the weakest */
 	uint32_t too_quick;             /* and its losses that do not */
 	bool lost;                      /* in any on this drive in this state, in whatever order */
+	bool lost_otherwise;            /* in any of them that does not speak for this arm, or earlier */
 	bool unsettled;                 /* in any that speaks for this arm */
 	bool noise_lost;                /* on this drive */
 };
@@ -438,6 +439,22 @@ static bool same_cache(const struct pp_arm_key *a, const struct pp_arm_key *b)
 		a->noise == b->noise;
 }
 
+/* M9.3: what earlier evidence says of the cache is not undone by trying again. */
+static bool direct_lost_earlier(const struct arm_work *work)
+{
+	size_t i;
+
+	for (i = 0; i < work->input->earlier_count; i++) {
+		const struct pp_trial *trial = &work->input->earlier[i];
+
+		if (strcmp(trial->key.method, "direct") == 0 && pp_verdict_shows_cache(&trial->key) &&
+			same_state(&trial->key, &work->arm->key) &&
+			pp_trial_standing(trial) == STANDS_LOSS)
+			return true;
+	}
+	return false;
+}
+
 static struct sight look_for_sight(const struct verdict_work *all, const struct arm_work *work)
 {
 	struct sight sight = { 0 };
@@ -459,8 +476,10 @@ static struct sight look_for_sight(const struct verdict_work *all, const struct 
 			continue;
 		/* Also of those that do not speak for this arm: "protected" is a word on the cache. */
 		sight.lost |= other->arm->cuts_loss > 0;
-		if (!same_cache(key, &work->arm->key))
+		if (!same_cache(key, &work->arm->key)) {
+			sight.lost_otherwise |= other->arm->cuts_loss > 0;
 			continue;
+		}
 		sight.unsettled |= other->arm->cuts_open > 0;
 		/* Several control arms: choosing the best would be choosing by result. */
 		/* What was lost faster than the arm writes is no trial at all; what was kept is one. */
@@ -477,6 +496,8 @@ static struct sight look_for_sight(const struct verdict_work *all, const struct 
 		if (!sight.longest || other->arm->cuts_clean > sight.longest->arm->cuts_clean)
 			sight.longest = other;
 	}
+	sight.lost_otherwise |= direct_lost_earlier(work);
+	sight.lost |= sight.lost_otherwise;
 	return sight;
 }
 
@@ -593,6 +614,9 @@ static void rule_sight(const struct verdict_work *all, struct arm_work *work)
 			arm->control_lost, arm->control_cuts, plural(arm->control_cuts),
 			sight.too_quick ? " at this arm's pace" : "", chance, missing, plural(missing),
 			quick);
+		if (sight.lost_otherwise)
+			pp_verdict_reason(work, false, "the cache is not protected: `direct` lost from it in "
+				"another order, with noise, or in earlier evidence");
 	}
 }
 

@@ -331,11 +331,16 @@ static const struct row rows[] = {
 	/* What is lost in random order, or with noise, stood in the same cache; what another policy, or
 	 * another firmware, made of it says nothing of this one. */
 	{ .rule = "M7.4", .trials = KEPT("powered") "; direct 1 loss shuffled", .protected_serial = "S1",
-		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind", .says_not = "rests on" },
+		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "the cache is not protected", .says_not = "rests on" },
 	{ .rule = "M7.4", .trials = KEPT("powered") "; direct 1 loss noise", .protected_serial = "S1",
-		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind", .says_not = "rests on" },
+		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "the cache is not protected", .says_not = "rests on" },
 	{ .rule = "M7.4", .trials = KEPT("powered nocache") "; direct 1 loss shuffled", .exit = 2,
-		.verdict = PP_ARM_INCONCLUSIVE, .says = "rig too blind", .says_not = "rests on" },
+		.verdict = PP_ARM_INCONCLUSIVE, .says = "the cache is not protected", .says_not = "rests on" },
+	{ .rule = "M7.4", .trials = KEPT("powered"), .earlier = "direct 1 loss", .protected_serial = "S1",
+		.exit = 2, .verdict = PP_ARM_INCONCLUSIVE, .says = "the cache is not protected" },
+	{ .rule = "M7.4", .trials = KEPT("powered"), .earlier = "direct 1 loss fw2; direct 1 loss S2; "
+		"direct 1 loss zfs; direct 1 loss unproven; direct 9; write 1 loss", .protected_serial = "S1",
+		.exit = 0, .verdict = PP_ARM_SAFE, .says = "rests on protection" },
 	{ .rule = "M7.4", .trials = KEPT("powered") "; direct 1 shuffled", .protected_serial = "S1",
 		.exit = 0, .verdict = PP_ARM_SAFE, .says = "rests on protection" },
 	{ .rule = "M7.4", .trials = KEPT("powered off nocache") "; direct 1 loss shuffled on", .exit = 0,
