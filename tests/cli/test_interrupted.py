@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """
 Goal: a test that is interrupted leaves nothing: no folder, no guard that tries for ever to reach a switch
-that went with the test. Method: programs of tests/pdu and tests/unit in a TMPDIR of this test's own;
-SIGINT, SIGTERM and SIGKILL as soon as their folder, and a guard where they have one, is there.
+that went with the test, no machine. Method: programs of tests/pdu and tests/unit and a rig of tests/lab in a
+TMPDIR of this test's own; SIGINT, SIGTERM and SIGKILL as soon as their folder, and the process that they
+start where they have one, is there.
 """
 import glob
 import os
@@ -19,10 +20,12 @@ WAIT_S = 60  # for what must happen; never a measure of speed
 
 def program(name):
     found = sorted(glob.glob(os.path.join(TOP, "build", "*-release", "tests", name)))
+    if name.endswith(".py"):
+        return [sys.executable, os.path.join(TOP, "tests", name)]
     if not found:
         print(f"skip: tests/{name} is not built; run 'make tests'")
         sys.exit(77)
-    return found[0]
+    return [found[0]]
 
 
 def below(pid):
@@ -52,6 +55,14 @@ def alive(pid):
         return False
 
 
+def is_program(pid, name):
+    try:
+        with open(f"/proc/{pid}/cmdline") as f:
+            return os.path.basename(f.read().split("\0")[0]) == name
+    except OSError:
+        return False
+
+
 def await_that(what, holds):
     deadline = time.monotonic() + WAIT_S
     while not holds():
@@ -60,15 +71,16 @@ def await_that(what, holds):
         time.sleep(0.005)
 
 
-def interrupted(name, sig, guards):
+def interrupted(name, sig, starts=None):
     with tempfile.TemporaryDirectory(prefix="pp-interrupted-") as folder:
-        test = subprocess.Popen([program(name)], env=dict(os.environ, TMPDIR=folder),
+        test = subprocess.Popen(program(name), env=dict(os.environ, TMPDIR=folder),
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
         try:
             await_that("a folder", lambda: os.listdir(folder) or test.poll() is not None)
-            if guards:
-                await_that("a guard", lambda: below(test.pid) or test.poll() is not None)
+            if starts:
+                await_that(starts, lambda: test.poll() is not None or
+                           any(is_program(p, starts) for p in below(test.pid)))
             if test.poll() is not None:
                 raise AssertionError(f"{name} ended before it could be interrupted")
             left = below(test.pid)
@@ -85,5 +97,6 @@ def interrupted(name, sig, guards):
 
 if __name__ == "__main__":
     for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        interrupted("pdu/test_guard", sig, True)
-        interrupted("unit/test_identify", sig, False)
+        interrupted("pdu/test_guard", sig, "plugpull")
+        interrupted("unit/test_identify", sig)
+        interrupted("lab/test_prove.py", sig, "fake_machine")

@@ -16,6 +16,9 @@ import threading
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tests"))
+import janitor  # noqa: E402
+
 PLUGPULL = os.environ.get("PLUGPULL", os.path.join(TOP, "build", "plugpull"))
 WAIT_S = 90  # for what must happen; never a measure of speed
 
@@ -68,21 +71,6 @@ def fake_machine():
     if not found or not os.path.exists(found[0]) or not os.path.exists(PLUGPULL):
         skip("build/plugpull and tests/lab/fake_machine are not built; run 'make all tests'")
     return found[0]
-
-
-def processes_of(mark):
-    """Pids of living processes whose environment holds this mark."""
-    found = []
-    for path in glob.glob("/proc/[0-9]*/environ"):
-        try:
-            with open(path, "rb") as f:
-                if mark.encode() in f.read():
-                    with open(path.replace("environ", "stat")) as s:
-                        if s.read().rsplit(")", 1)[1].split()[0] not in "ZX":
-                            found.append(int(path.split("/")[2]))
-        except OSError:
-            pass
-    return found
 
 
 class Controller:
@@ -139,6 +127,7 @@ class Rig:
         self.out = os.path.join(self.dir, "out")
         self.plan_path = os.path.join(self.dir, "plan.ini")
         self.mark = "PLUGPULL_TEST_RIG=" + self.dir
+        janitor.watch(self.dir, "PLUGPULL_TEST_RIG")
         self.env = dict(os.environ, PLUGPULL_TEST_RIG=self.dir, NO_COLOR="1")
         self.controllers = []
         self.machine = None
@@ -240,7 +229,7 @@ class Rig:
             return f.read().strip()
 
     def processes(self, besides_machine=False):
-        return [p for p in processes_of(self.mark)
+        return [p for p in janitor.processes_of(self.mark)
                 if not (besides_machine and self.machine and p == self.machine.pid)]
 
     # ---- runs

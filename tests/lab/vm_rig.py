@@ -17,6 +17,8 @@ import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from test_lab_vm import PLUGPULL, TOP, Lab, leftovers, skip  # noqa: E402,F401
+sys.path.insert(0, os.path.join(TOP, "tests"))
+import janitor  # noqa: E402
 
 WAIT_S = 300
 worlds = []  # that are open, for an end that nobody expected
@@ -116,6 +118,7 @@ class World:
 
     def __init__(self, drives, arms, **changes):
         self.dir = tempfile.mkdtemp(prefix="pp-vm-")
+        janitor.watch(self.dir, "PLUGPULL_TEST_VM")
         self.out, self.plan_path = os.path.join(self.dir, "out"), os.path.join(self.dir, "plan.ini")
         self.env = dict(os.environ, PLUGPULL_TEST_VM=self.dir, NO_COLOR="1")
         self.controllers = []

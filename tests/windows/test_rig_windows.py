@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from wine import TOP, check, need_windows, skip  # noqa: E402
+from wine import TOP, check, janitor, need_windows, skip  # noqa: E402
 
 PLUGPULL = os.path.join(TOP, "build", "plugpull")
 PLAN = os.path.join(TOP, "docs", "examples", "lab-windows.ini")
@@ -32,7 +32,7 @@ def need_the_rig():
     for node in ("/dev/fuse", "/dev/loop-control"):
         if not os.path.exists(node):
             skip(f"no {node} (modprobe fuse loop)")
-    for tool in ("ip", "nsenter", "mke2fs"):
+    for tool in ("ip", "nsenter", "mke2fs", "setpriv"):
         if not shutil.which(tool, path=os.environ["PATH"] + ":/usr/sbin:/sbin"):
             skip(f"no {tool}")
     need_windows()
@@ -54,7 +54,9 @@ def plan(folder, serial, **changes):
 
 def run(folder, path):
     out = os.path.join(folder, "out")
-    process = subprocess.Popen([PLUGPULL, "campaign", path, "--out", out], text=True,
+    process = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", PLUGPULL, "campaign", path, "--out",
+                                out], text=True,
+                               env=dict(os.environ, PLUGPULL_TEST_RIG=folder),
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def end(*_):
@@ -94,6 +96,7 @@ def test_write_through_is_not_kept(folder):
 def main(test):
     need_the_rig()
     folder = tempfile.mkdtemp(prefix="pp-rigwin-")
+    janitor.watch(folder, "PLUGPULL_TEST_RIG", janitor.WAIT_S)
     try:
         test(folder)
     finally:

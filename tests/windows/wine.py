@@ -11,6 +11,9 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tests"))
+import janitor  # noqa: E402
+
 HOST = subprocess.run([os.environ.get("CC", "gcc").split()[0], "-dumpmachine"], capture_output=True,
                       text=True).stdout.strip()
 HOST_TESTS = os.path.join(TOP, "build", f"{HOST}-release", "tests", "windows")
@@ -48,6 +51,7 @@ class Wine:
     def __init__(self):
         self.dir = tempfile.mkdtemp(prefix="pp-wine-")
         self.prefix = os.path.join(self.dir, "prefix")
+        janitor.watch(self.dir, "WINEPREFIX")
         self.env = dict(os.environ, WINEPREFIX=self.prefix, TMPDIR=self.dir, WINEDEBUG="-all",
                         WINEDLLOVERRIDES="mscoree,mshtml,winemenubuilder.exe=")
         self.started = []
@@ -68,14 +72,15 @@ class Wine:
             if p.poll() is None:
                 p.kill()
                 p.wait()
-        self.stop_server()
-        shutil.rmtree(self.dir, ignore_errors=True)
+        janitor.end(self.dir, "WINEPREFIX")
 
     def stop_server(self):
         """As a cut ends it; the next program boots it anew."""
         for option in ("-k", "-w"):
             subprocess.run([SERVER, option], env=self.env, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL)
+        # A server that was slow was killed by -k, and nobody ended what waits for its answers.
+        janitor.kill(self.dir, "WINEPREFIX")
 
     def path(self, *names):
         return os.path.join(self.dir, *names)
