@@ -158,6 +158,12 @@ int64_t pp_win_method_write(struct pp_method_io *io, const void *buf, uint32_t b
 
 /* ---- syncs ----------------------------------------------------------------------------------- */
 
+static uint32_t sync_none(struct pp_method_io *io)
+{
+	(void)io;
+	return 0;
+}
+
 static uint32_t sync_all(struct pp_method_io *io)
 {
 	return io->win->flush(io->win_file);
@@ -197,11 +203,13 @@ static uint32_t sync_no_sync(struct pp_method_io *io)
 	return io->win->nt_flush(io->win_file, PP_WIN_FLUSH_NO_SYNC);
 }
 
-/* What each sync call is, and which flag of NtFlushBuffersFileEx it needs. */
+/* What each sync call is, and which flag of NtFlushBuffersFileEx it needs. One without a row must not
+ * pass for done. */
 static const struct {
 	uint32_t (*sync)(struct pp_method_io *io);
 	uint32_t nt_flag;
 } syncs[PP_SYNC_CALLS] = {
+	[PP_SYNC_NONE] = { sync_none, 0 },
 	[PP_SYNC_FDATASYNC] = { sync_data, PP_WIN_FLUSH_DATA_SYNC_ONLY },
 	[PP_SYNC_FSYNC] = { sync_all, 0 },
 	[PP_SYNC_COMMIT] = { sync_commit, 0 },
@@ -213,7 +221,7 @@ static const struct {
 
 int pp_win_method_sync(struct pp_method_io *io, int64_t *os_code)
 {
-	uint32_t code = syncs[io->method->sync].sync ? syncs[io->method->sync].sync(io) : 0;
+	uint32_t code = syncs[io->method->sync].sync(io);
 
 	io->from = io->to = 0;
 	return syncs[io->method->sync].nt_flag ? status_done(code, os_code) : done(code, os_code);
