@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "le.h"
 #include "policy.h"
 #include "text.h"
 
@@ -217,16 +218,6 @@ static uint32_t ask_nvme(const struct ask *a, enum pp_win_nvme_data type, uint32
 	return error;
 }
 
-/* 16-byte counters; their upper halves stay 0 in any drive's life. */
-static uint64_t le64(const uint8_t *at)
-{
-	uint64_t value = 0;
-
-	for (int i = 7; i >= 0; i--)
-		value = value << 8 | at[i];
-	return value;
-}
-
 static void ask_nvme_pages(const struct ask *a, bool log)
 {
 	struct pp_win_facts *f = a->f;
@@ -247,13 +238,14 @@ static void ask_nvme_pages(const struct ask *a, bool log)
 	f->nvme_cache = !f->nvme_feature_error && q->protocol.fixed & 1;
 	if (log)
 		f->nvme_log_error = ask_nvme(a, PP_WIN_NVME_LOG, NVME_LOG_SMART, 0, 512, q);
+	/* 16-byte counters; their upper halves stay 0 in any drive's life. */
 	if (!f->nvme_log_error) {
 		f->critical_warning = q->data[0];
 		f->used_percent = q->data[5];
-		f->power_cycles = le64(q->data + 112);
-		f->power_on_hours = le64(q->data + 128);
-		f->unsafe_shutdowns = le64(q->data + 144);
-		f->media_errors = le64(q->data + 160);
+		f->power_cycles = le64_get(q->data + 112);
+		f->power_on_hours = le64_get(q->data + 128);
+		f->unsafe_shutdowns = le64_get(q->data + 144);
+		f->media_errors = le64_get(q->data + 160);
 	}
 	free(q);
 }
@@ -344,7 +336,7 @@ static void ask_ata(const struct ask *a, bool smart)
 		if (!row[0])
 			continue;
 		f->attributes[f->attribute_count].id = row[0];
-		f->attributes[f->attribute_count++].raw = le64(row + 5) & 0xffffffffffff;
+		f->attributes[f->attribute_count++].raw = le64_get(row + 5) & 0xffffffffffff;
 	}
 }
 
